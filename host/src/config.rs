@@ -1,9 +1,17 @@
 mod env;
 mod file;
+mod limits;
+mod operator;
+mod options;
 mod paths;
 mod problem;
+mod project;
 mod state_root;
 pub use env::{Env, EnvVars};
+pub use limits::{Limit, LimitSpec, Limits};
+pub use operator::{GuestPolicy, MAX_OPERATOR_BYTES, Settings, Switch};
+pub use options::CAPABILITIES;
 pub use paths::{Paths, SYSTEM_CONFIG_FILE};
 pub use problem::Problem;
-pub use state_root::{Parent, Refusal, StateRoot};
+pub use project::{MAX_PROJECT_BYTES, PROJECT_CONFIG_FILE};
+pub use state_root::{OMC_DIR, Parent, Refusal, StateRoot};

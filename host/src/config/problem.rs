@@ -65,20 +65,29 @@ impl<'a> ProblemLog<'a> {
 
     /// Notes a problem at a byte offset of the text.
     pub(crate) fn at(&mut self, offset: usize, what: impl Into<String>, next: &'static str) {
-        match self.found.len() {
-            ..MAX_PROBLEMS_PER_FILE => {
-                let line = Some(line_of(self.text, offset));
-                self.found.push(Problem { file: Some(self.file.to_owned()), line, what: what.into(), next });
-            }
-            MAX_PROBLEMS_PER_FILE => {
-                self.found.push(Problem::of_file(
-                    self.file,
-                    "it has more problems".to_owned(),
-                    "mend the first ones first",
-                ));
-            }
-            _ => {}
+        if self.has_room() {
+            let line = Some(line_of(self.text, offset));
+            self.found.push(Problem { file: Some(self.file.to_owned()), line, what: what.into(), next });
         }
+    }
+
+    /// Notes a problem of the file as a whole.
+    pub(crate) fn of_file(&mut self, what: impl Into<String>, next: &'static str) {
+        if self.has_room() {
+            self.found.push(Problem::of_file(self.file, what.into(), next));
+        }
+    }
+
+    /// Whether another problem is wanted; says in the list that there are more as soon as none is.
+    fn has_room(&mut self) -> bool {
+        if self.found.len() == MAX_PROBLEMS_PER_FILE {
+            self.found.push(Problem::of_file(
+                self.file,
+                "it has more problems".to_owned(),
+                "mend the first ones first",
+            ));
+        }
+        self.found.len() < MAX_PROBLEMS_PER_FILE
     }
 
     pub(crate) fn is_empty(&self) -> bool {

@@ -454,8 +454,9 @@ mod tests {
     #[test]
     fn a_projects_file_that_is_no_plain_small_one_is_ignored_at_once() {
         use std::os::unix::fs::symlink;
+        type Plant = fn(&Path);
         let narrow = "[guests.g]\nenabled = false\n";
-        let planted: [(&str, fn(&Path)); 4] = [
+        let planted: [(&str, Plant); 4] = [
             ("a link", |path| symlink("elsewhere.toml", path).expect("linked")),
             ("a FIFO", |path| {
                 rustix::fs::mknodat(rustix::fs::CWD, path, rustix::fs::FileType::Fifo, 0o600.into(), 0).expect("made");
@@ -490,7 +491,7 @@ mod tests {
             let plain = settings("", user, "");
             for mask in 0..1_u32 << lines.len() {
                 let chosen = lines.iter().enumerate().filter(|(at, _)| mask & (1 << at) != 0);
-                let project = chosen.map(|(_, line)| format!("{line}\n")).collect::<String>();
+                let project = chosen.map(|(_, line)| *line).collect::<Vec<_>>().join("\n");
                 let narrowed = settings("", user, &project);
                 assert!(!narrowed.log_payloads(), "{project}");
                 for guest in ["a", "b", "c"] {

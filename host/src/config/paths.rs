@@ -16,7 +16,8 @@ use super::state_root::{canonical_or_same, work_tree_of};
 use std::path::{Component, Path, PathBuf};
 
 /// The operator's configuration, which nothing below it can weaken.
-pub const SYSTEM_CONFIG_FILE: &str = "/etc/omc-host/config.toml";
+pub const SYSTEM_CONFIG_FILE: &str =
+    if cfg!(windows) { r"C:\ProgramData\omc-host\config.toml" } else { "/etc/omc-host/config.toml" };
 
 /// The name of our own folder in each base directory.
 const OWN: &str = "omc-host";
@@ -203,20 +204,20 @@ mod tests {
         Paths::resolve_with(&Env::from_pairs(pairs), &[], unasked)
     }
 
-    fn path(text: &str) -> Option<PathBuf> {
-        Some(PathBuf::from(text))
+    fn path(text: &str) -> PathBuf {
+        PathBuf::from(text)
     }
 
     #[test]
     fn without_xdg_variables_the_folders_are_in_the_home() {
         let paths = resolve(&[("HOME", "/nonexistent/u")]);
-        assert_eq!(paths.config_dir, path("/nonexistent/u/.config/omc-host"));
-        assert_eq!(paths.user_config_file(), path("/nonexistent/u/.config/omc-host/config.toml"));
-        assert_eq!(paths.data_dir, path("/nonexistent/u/.local/share/omc-host"));
-        assert_eq!(paths.cache_dir, path("/nonexistent/u/.cache/omc-host"));
-        assert_eq!(paths.state_dir, path("/nonexistent/u/.local/state/omc-host"));
-        assert_eq!(paths.omc_config_dir, path("/nonexistent/u/.config/claude-omc"));
-        assert_eq!(paths.claude_dir, path("/nonexistent/u/.claude"));
+        assert_eq!(paths.config_dir, Some(path("/nonexistent/u/.config/omc-host")));
+        assert_eq!(paths.user_config_file(), Some(path("/nonexistent/u/.config/omc-host/config.toml")));
+        assert_eq!(paths.data_dir, Some(path("/nonexistent/u/.local/share/omc-host")));
+        assert_eq!(paths.cache_dir, Some(path("/nonexistent/u/.cache/omc-host")));
+        assert_eq!(paths.state_dir, Some(path("/nonexistent/u/.local/state/omc-host")));
+        assert_eq!(paths.omc_config_dir, Some(path("/nonexistent/u/.config/claude-omc")));
+        assert_eq!(paths.claude_dir, Some(path("/nonexistent/u/.claude")));
         assert_eq!(paths.user_omc_parent(), Some(Path::new("/nonexistent/u")));
     }
 
@@ -228,7 +229,11 @@ mod tests {
             ("./c", "/u/.config/omc-host"),
             ("~/c", "/u/.config/omc-host"),
         ] {
-            assert_eq!(resolve(&[("HOME", "/u"), ("XDG_CONFIG_HOME", value)]).config_dir, path(expected), "{value}");
+            assert_eq!(
+                resolve(&[("HOME", "/u"), ("XDG_CONFIG_HOME", value)]).config_dir,
+                Some(path(expected)),
+                "{value}"
+            );
         }
     }
 
@@ -237,7 +242,7 @@ mod tests {
         assert_eq!(resolve(&[]), Paths::default());
         assert_eq!(resolve(&[("HOME", "relative")]), Paths::default());
         let paths = resolve(&[("XDG_STATE_HOME", "/x/s")]);
-        assert_eq!((paths.state_dir, paths.config_dir, paths.home), (path("/x/s/omc-host"), None, None));
+        assert_eq!((paths.state_dir, paths.config_dir, paths.home), (Some(path("/x/s/omc-host")), None, None));
     }
 
     #[test]
@@ -250,7 +255,11 @@ mod tests {
             ("~other/c", "/u/.claude"),
             ("c", "/u/.claude"),
         ] {
-            assert_eq!(resolve(&[("HOME", "/u"), ("CLAUDE_CONFIG_DIR", value)]).claude_dir, path(expected), "{value}");
+            assert_eq!(
+                resolve(&[("HOME", "/u"), ("CLAUDE_CONFIG_DIR", value)]).claude_dir,
+                Some(path(expected)),
+                "{value}"
+            );
         }
     }
 
@@ -292,8 +301,8 @@ mod tests {
         let project = [PathBuf::from("/nonexistent/project")];
         for claimed in ["/nonexistent/project", "/nonexistent/project/fake"] {
             let env = Env::from_pairs(&[("HOME", claimed)]);
-            let paths = Paths::resolve_with(&env, &project, || path("/nonexistent/u"));
-            assert_eq!((paths.home, paths.problems.len()), (path("/nonexistent/u"), 1), "{claimed}");
+            let paths = Paths::resolve_with(&env, &project, || Some(path("/nonexistent/u")));
+            assert_eq!((paths.home, paths.problems.len()), (Some(path("/nonexistent/u")), 1), "{claimed}");
             let paths = Paths::resolve_with(&env, &project, || None);
             assert_eq!((paths.home, paths.data_dir, paths.problems.len()), (None, None, 1), "{claimed}, no account");
         }
@@ -303,8 +312,12 @@ mod tests {
     fn who_works_in_the_home_folder_keeps_it() {
         for project in ["/nonexistent/u", "/nonexistent"] {
             let env = Env::from_pairs(&[("HOME", "/nonexistent/u"), ("XDG_DATA_HOME", "/nonexistent/u/data")]);
-            let paths = Paths::resolve_with(&env, &[project.into()], || path("/nonexistent/u"));
-            assert_eq!((paths.data_dir, paths.problems), (path("/nonexistent/u/data/omc-host"), vec![]), "{project}");
+            let paths = Paths::resolve_with(&env, &[project.into()], || Some(path("/nonexistent/u")));
+            assert_eq!(
+                (paths.data_dir, paths.problems),
+                (Some(path("/nonexistent/u/data/omc-host")), vec![]),
+                "{project}"
+            );
         }
     }
 
@@ -320,7 +333,7 @@ mod tests {
         assert_eq!(projects(&env, Some(&dir.join("now")), None), [dir.join("now"), dir.join("repo")]);
         assert_eq!(projects(&Env::default(), None, Some(&sub)), [dir.join("repo")]);
         assert_eq!(projects(&env, Some(&dir.join("repo")), Some(&sub)), [dir.join("repo")]);
-        assert_eq!(projects(&Env::default(), None, Some(Path::new("/"))), [PathBuf::new(); 0]);
+        assert_eq!(projects(&Env::default(), None, Some(Path::new("/"))), Vec::<PathBuf>::new());
     }
 
     #[test]

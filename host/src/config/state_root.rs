@@ -376,7 +376,7 @@ mod tests {
         let world = World::new(&["real"], &[]);
         symlink(world.path("real"), world.path("linked-home")).expect("linked");
         let linked = world.text("linked-home");
-        assert!(matches!(world.resolve("real", &[(EnvVars::HOME, "")]), Ok(_)));
+        assert!(world.resolve("real", &[]).is_ok());
         let env = Env::from_pairs(&[(EnvVars::HOME, &linked)]);
         assert!(matches!(StateRoot::resolve(Some(&world.text("real")), None, &env), Err(Refusal::Home)));
     }

@@ -1,9 +1,9 @@
 //! The settings that guests ask for by key: one typed view of all the files that people already have.
 //!
-//! The files belong to the original and to its users, and hold much else; only the keys of [`KEYS`] are taken out. They are
+//! The files belong to the original and to its users, and hold much else; only the keys of `KEYS` are taken out. They are
 //! read when a guest asks for the first key of an event, once, and never otherwise.
 //!
-//! Each key says what a file that the project or a guest can write may do to it ([`FromProject`]): such a file changes
+//! Each key says what a file that the project or a guest can write may do to it (`FromProject`): such a file changes
 //! style and guidance, lowers caps and disables more, and never loosens. The user's own `~/.omc/config.json` counts as such
 //! a file too, because a guest that was granted `/omc-user` can write it.
 
@@ -419,13 +419,10 @@ pub(super) fn reference_rows() -> impl Iterator<Item = [String; 5]> {
             FromProject::Extend => "add to it",
             FromProject::Set => "set it",
         };
-        let mut doc = key.doc.to_owned();
-        if let Some(other) = key.other_name {
-            doc += &format!(" Also read as `{other}`.");
-        }
-        if let Some(max) = key.strict_max {
-            doc += &format!(" At most {max} under `OMC_SECURITY=strict`.");
-        }
+        let other = key.other_name.map(|other| format!(" Also read as `{other}`.")).unwrap_or_default();
+        let strict =
+            key.strict_max.map(|max| format!(" At most {max} under `OMC_SECURITY=strict`.")).unwrap_or_default();
+        let doc = format!("{}{other}{strict}", key.doc);
         [format!("`{}`", key.name), format!("`{default}`"), key.wanted(), project.to_owned(), doc]
     })
 }

@@ -80,28 +80,28 @@ limits! {
         because "About 40 ms of work: far more than any hook needs, and a loop ends before a person notices.";
     /// Linear memory of one call.
     memory_bytes: MemoryBytes, "memory-bytes", "bytes", 128 * MIB, MIB..=4 * GIB,
-        because "Holds a 64 MiB payload once beside an interpreter; a guest in Python needs about 40 MiB.";
+        because "Room for the largest payload beside the heap of an interpreter.";
     /// Stack of one call's wasm code.
     wasm_stack_bytes: WasmStackBytes, "wasm-stack-bytes", "bytes", MIB, 64 * KIB..=16 * MIB,
         because "What compilers assume for a main thread; deeper recursion is a fault.";
     /// Tables of one call.
     tables: Tables, "tables", "tables", 100, 1..=10_000,
-        because "A Rust guest has 2; a component linked from shared libraries has a few dozen.";
+        because "A component has a handful; one that is linked from many libraries has dozens.";
     /// Core instances of one call.
     instances: Instances, "instances", "instances", 100, 1..=10_000,
-        because "A Rust guest has about 5; a component linked from shared libraries has a few dozen.";
+        because "A component has a handful; one that is linked from many libraries has dozens.";
     /// Calls that a guest makes into the host.
     host_calls: HostCalls, "host-calls", "calls", 100_000, 100..=100_000_000,
-        because "A host call costs no fuel of its own; this many take about as long as all the fuel.";
+        because "Work of the host costs no fuel, so it is counted; a guest with reason to call makes some hundred.";
     /// Bytes that one call writes to files, all together.
     written_bytes: WrittenBytes, "written-bytes", "bytes", 16 * MIB, 0..=GIB,
         because "A disk's worth of mischief takes many events, each of them in the audit trail.";
     /// Size of one file after a write.
     file_bytes: FileBytes, "file-bytes", "bytes", 4 * MIB, 0..=GIB,
-        because "The largest file of `.omc` that the original writes stays below 1 MiB.";
+        because "Far above any state file or note; what needs more does not belong into `.omc`.";
     /// Files and folders that one call creates.
     new_files: NewFiles, "new-files", "files", 1_000, 0..=1_000_000,
-        because "A first scan of a project writes a few dozen; inodes run out before bytes do.";
+        because "A disk of small files runs out of inodes before it runs out of bytes.";
     /// Text for the model of one guest in one event.
     context_units: ContextUnits, "context-units", "UTF-16 units", 10_000, 0..=1_000_000,
         because "The agents' own limit for all guests together.";

@@ -1,7 +1,7 @@
 //! The operator's and the user's configuration, and the settings that result from all files.
 //!
 //! Two files, the system's and the user's, are read on every event; a missing one costs a failed open. Layers combine in
-//! one place, [`Settings::resolve`], under these rules:
+//! one place, `Settings::resolve`, under these rules:
 //!
 //! - What the system's file sets cannot be loosened by the user's: of two limits the smaller holds, a guest that is
 //!   disabled, required, or has a capability withheld stays so, and its order stays. What it leaves open is the user's.

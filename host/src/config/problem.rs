@@ -13,6 +13,9 @@ const MAX_PROBLEMS_PER_FILE: usize = 16;
 /// Longest piece of a file's text that a problem quotes, in characters; longer than any key we know.
 const MAX_QUOTE_CHARS: usize = 64;
 
+/// Longest path that a problem shows, in characters; enough for any that a person works with.
+const MAX_PATH_CHARS: usize = 1_024;
+
 /// One thing that is wrong with the host's surroundings.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
@@ -41,9 +44,11 @@ impl Problem {
 
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match (&self.file, self.line) {
-            (Some(file), Some(line)) => write!(f, "`{}` line {line}: ", file.display())?,
-            (Some(file), None) => write!(f, "`{}`: ", file.display())?,
+        // A repository names its own folders.
+        let file = self.file.as_ref().map(|file| inert(&file.to_string_lossy(), MAX_PATH_CHARS));
+        match (file, self.line) {
+            (Some(file), Some(line)) => write!(f, "{file} line {line}: ")?,
+            (Some(file), None) => write!(f, "{file}: ")?,
             (None, _) => {}
         }
         write!(f, "{}; {}", self.what, self.next)
@@ -104,24 +109,29 @@ fn line_of(text: &str, offset: usize) -> usize {
     text.as_bytes().iter().take(offset).filter(|&&byte| byte == b'\n').count() + 1
 }
 
-/// A piece of a file's text, in backticks, cut and without control characters.
+/// A piece of a file's text, in backticks, cut and inert.
 pub(crate) fn quote(text: &str) -> String {
-    let mut quoted = String::from("`");
-    for char in text.chars().take(MAX_QUOTE_CHARS) {
+    inert(text, MAX_QUOTE_CHARS)
+}
+
+/// Text in backticks that cannot drive a terminal, hide or reorder what stands beside it.
+fn inert(text: &str, max_chars: usize) -> String {
+    let mut inert = String::from("`");
+    for char in text.chars().take(max_chars) {
         match char {
-            '`' => quoted.push('\''),
-            // Format characters reorder or hide what a terminal shows; `escape_debug` leaves some of them alone.
+            '`' => inert.push('\''),
             '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}' => {
-                quoted.extend(char.escape_unicode());
+                inert.extend(char.escape_unicode());
             }
-            _ => quoted.extend(char.escape_debug()),
+            _ if char.is_control() => inert.extend(char.escape_unicode()),
+            _ => inert.push(char),
         }
     }
-    if text.chars().nth(MAX_QUOTE_CHARS).is_some() {
-        quoted.push('…');
+    if text.chars().nth(max_chars).is_some() {
+        inert.push('…');
     }
-    quoted.push('`');
-    quoted
+    inert.push('`');
+    inert
 }
 
 #[cfg(test)]
@@ -151,12 +161,14 @@ mod tests {
         for (text, quoted) in [
             ("plain", "`plain`"),
             ("\u{1b}[2Jx", "`\\u{1b}[2Jx`"),
-            ("a`b\n", "`a'b\\n`"),
+            ("a`b\n", "`a'b\\u{a}`"),
             ("\u{202e}exe", "`\\u{202e}exe`"),
-            ("ü's", "`ü\\'s`"),
+            ("ü's", "`ü's`"),
         ] {
             assert_eq!(quote(text), quoted);
         }
         assert_eq!(quote(&"x".repeat(1_000)).chars().count(), MAX_QUOTE_CHARS + 3);
+        let problem = Problem::of_file(Path::new("/repo/\u{1b}[2J/omc-host.toml"), "bad".to_owned(), "mend it");
+        assert_eq!(problem.to_string(), "`/repo/\\u{1b}[2J/omc-host.toml`: bad; mend it");
     }
 }

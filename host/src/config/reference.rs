@@ -32,11 +32,9 @@ pub fn update(document: &str) -> Option<String> {
 }
 
 fn table<const N: usize>(head: [&str; N], rows: impl IntoIterator<Item = [String; N]>) -> String {
-    let mut table = format!("| {} |\n|{}\n", head.join(" | "), "---|".repeat(N));
-    for row in rows {
-        table += &format!("| {} |\n", row.join(" | "));
-    }
-    table
+    let line = |cells: &str| format!("| {cells} |\n");
+    let rows = rows.into_iter().map(|row| line(&row.join(" | ")));
+    [line(&head.join(" | ")), format!("|{}\n", "---|".repeat(N))].into_iter().chain(rows).collect()
 }
 
 fn limits() -> String {

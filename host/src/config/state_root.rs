@@ -9,7 +9,7 @@
 //! 4. the folder worked in.
 //!
 //! Never the home folder itself and never the root of the file system: both are above everything the user has, so state
-//! there would be shared by all that is no project. The walk upwards ends before them, after [`MAX_LEVELS`] at the latest.
+//! there would be shared by all that is no project. The walk upwards ends before them, after `MAX_LEVELS` at the latest.
 //!
 //! The folder worked in may be reached through a link. `.omc` itself may not be one; that is checked on the handle when it
 //! is opened, not here.

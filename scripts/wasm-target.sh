@@ -63,7 +63,8 @@ ask_rustup() {
   local limit=()
   ! command -v timeout >/dev/null || limit=(timeout -k 10 300)
   said=$(RUST_BACKTRACE=0 ${limit[@]+"${limit[@]}"} rustup target add "$target" 2>&1 </dev/null) || {
-    said=$(grep -m1 '^error' <<<"$said" || echo "no answer within the time")
+    said=$(sed -n 's/^error: \([^:]*\).*/\1/p' <<<"$said" | sed -n 1p)
+    : "${said:=no answer in time}"
     return 1
   }
 }

@@ -1,1 +1,16 @@
-//! To be written.
+//! What a guest file is to omc-host: its manifest, its imports, its digest, and how it is compiled.
+//!
+//! The host and the ahead-of-time compiler both use this crate, so that code compiled by one is loaded by the other
+//! ([`engine_config`]), and so that both read the same manifest out of the same bytes. Nothing here runs a guest.
+#![warn(missing_docs)]
+
+mod component;
+mod engine;
+mod manifest;
+
+pub use component::{Component, ComponentError, MAX_COMPONENT_BYTES};
+pub use engine::{BASELINE_TARGETS, Baseline, WASM_STACK_BYTES, engine_config};
+pub use manifest::{
+    Access, Capability, DirScope, MANIFEST_SECTION, MAX_MANIFEST_BYTES, Manifest, ManifestError, Preopen, Request,
+    Subscription, WishedLimits,
+};

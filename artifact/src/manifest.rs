@@ -1,0 +1,383 @@
+//! The manifest: what a guest says about itself, readable without running it.
+//!
+//! It is JSON in the custom section `omc:manifest` of the component. What it requests is not what it gets: the operator grants.
+//! Unknown members and capabilities are kept out of the way, so that a manifest of a later version can still be shown.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+/// The name of the custom section that holds the manifest.
+pub const MANIFEST_SECTION: &str = "omc:manifest";
+
+/// Largest manifest that is read, in bytes: enough for hundreds of subscriptions, too small to be a burden.
+pub const MAX_MANIFEST_BYTES: usize = 64 * 1024;
+
+/// Longest name of a guest, in characters: it becomes a folder's name and a table's key.
+const MAX_NAME_CHARS: usize = 64;
+/// Most subscriptions and most requests in one manifest; each is looked at on an event.
+const MAX_ENTRIES: usize = 64;
+
+/// What a guest says about itself.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub struct Manifest {
+    /// Its name: 1 to 64 of `a-z`, `0-9` and `-`, starting with a letter.
+    pub name: String,
+    /// Its version, for people.
+    pub version: String,
+    /// One line for people.
+    #[serde(default)]
+    pub description: String,
+    /// The events it wants to see.
+    pub subscriptions: Vec<Subscription>,
+    /// The capabilities it asks for.
+    #[serde(default)]
+    pub requests: Vec<Request>,
+    /// The limits it would like to have.
+    #[serde(default, skip_serializing_if = "WishedLimits::is_empty")]
+    pub limits: WishedLimits,
+}
+
+/// An event that a guest wants to see.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub struct Subscription {
+    /// The kind of event in kebab-case, such as `pre-tool-use`.
+    pub event: String,
+    /// Which of them: compared with the event's target (a tool's name, a session's source, …); absent means all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub matcher: Option<String>,
+    /// The place among the guests of an event; lower comes first, and equal orders go by name.
+    #[serde(default = "default_order")]
+    pub order: i32,
+}
+
+fn default_order() -> i32 {
+    1_000
+}
+
+/// A capability that a guest asks for, and why.
+#[derive(Clone, Debug, Eq, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "RawRequest", into = "RawRequest")]
+pub struct Request {
+    /// What it asks for.
+    pub capability: Capability,
+    /// Why, for the person who decides.
+    pub reason: String,
+}
+
+/// A kind of power, with its scope where it has one.
+#[derive(Clone, Debug, Eq, PartialEq)]
+#[non_exhaustive]
+pub enum Capability {
+    /// `omc`: files of the `.omc` directories.
+    Omc(Vec<DirScope>),
+    /// `transcript`: the end of the session's transcript.
+    Transcript,
+    /// `env`: environment variables by name.
+    Env(Vec<String>),
+    /// `allow`: the decision that lets something happen without a question.
+    Allow,
+    /// `halt`: the decision that ends the agent's turn.
+    Halt,
+    /// `update-input`: the effect that rewrites a tool's input.
+    UpdateInput,
+    /// A capability that this version does not know; it is never granted.
+    Unknown {
+        /// Its name.
+        name: String,
+        /// Its scope, as written.
+        scope: Vec<String>,
+    },
+}
+
+impl Capability {
+    /// The capability's name in manifests and policies.
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Omc(_) => "omc",
+            Self::Transcript => "transcript",
+            Self::Env(_) => "env",
+            Self::Allow => "allow",
+            Self::Halt => "halt",
+            Self::UpdateInput => "update-input",
+            Self::Unknown { name, .. } => name,
+        }
+    }
+
+    /// The capability's scope as a manifest spells it; empty where it has none.
+    pub fn scope(&self) -> Vec<String> {
+        match self {
+            Self::Omc(scopes) => scopes.iter().map(ToString::to_string).collect(),
+            Self::Env(names) => names.clone(),
+            Self::Unknown { scope, .. } => scope.clone(),
+            Self::Transcript | Self::Allow | Self::Halt | Self::UpdateInput => Vec::new(),
+        }
+    }
+}
+
+/// A part of an `.omc` directory, written `ro:/omc/state` or `rw:/omc-user/notes`.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct DirScope {
+    /// Which directory.
+    pub preopen: Preopen,
+    /// The path below it, without a leading slash; empty for the whole.
+    pub path: String,
+    /// Whether it may be written.
+    pub access: Access,
+}
+
+/// The directories that guests can be given.
+#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub enum Preopen {
+    /// `/omc`: the project's `.omc`.
+    Project,
+    /// `/omc-user`: the user's `.omc`.
+    User,
+}
+
+impl Preopen {
+    /// The path at which a guest sees the directory.
+    pub fn guest_path(self) -> &'static str {
+        match self {
+            Self::Project => "/omc",
+            Self::User => "/omc-user",
+        }
+    }
+}
+
+/// How a directory may be used.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Access {
+    /// `ro`: reading and listing.
+    ReadOnly,
+    /// `rw`: also writing, creating, renaming and removing.
+    ReadWrite,
+}
+
+impl fmt::Display for DirScope {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let access = match self.access {
+            Access::ReadOnly => "ro",
+            Access::ReadWrite => "rw",
+        };
+        write!(f, "{access}:{}", self.preopen.guest_path())?;
+        if self.path.is_empty() { Ok(()) } else { write!(f, "/{}", self.path) }
+    }
+}
+
+impl DirScope {
+    /// Reads `ro:PATH` or `rw:PATH`; the path is plain: no `.`, `..`, empty parts or backslashes.
+    fn parse(text: &str) -> Option<Self> {
+        let (access, path) = text.split_once(':')?;
+        let access = match access {
+            "ro" => Access::ReadOnly,
+            "rw" => Access::ReadWrite,
+            _ => return None,
+        };
+        let mut parts = path.strip_prefix('/')?.split('/');
+        let preopen = match parts.next()? {
+            "omc" => Preopen::Project,
+            "omc-user" => Preopen::User,
+            _ => return None,
+        };
+        let parts: Vec<_> = parts.collect();
+        let plain = |part: &&str| !matches!(*part, "" | "." | "..") && !part.contains(['\\', '\0']);
+        parts.iter().all(plain).then(|| Self { preopen, path: parts.join("/"), access })
+    }
+}
+
+/// The limits that a guest would like to have; the operator's limits bind.
+#[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct WishedLimits {
+    /// Fuel for a call, in instructions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fuel: Option<u64>,
+    /// Linear memory, in bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory_bytes: Option<u64>,
+    /// Time for a call, in milliseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deadline_ms: Option<u64>,
+}
+
+impl WishedLimits {
+    fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+#[derive(Clone, Deserialize, Serialize)]
+struct RawRequest {
+    capability: String,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    scope: Vec<String>,
+    reason: String,
+}
+
+impl From<Request> for RawRequest {
+    fn from(request: Request) -> Self {
+        Self {
+            capability: request.capability.name().to_owned(),
+            scope: request.capability.scope(),
+            reason: request.reason,
+        }
+    }
+}
+
+impl TryFrom<RawRequest> for Request {
+    type Error = ManifestError;
+
+    fn try_from(raw: RawRequest) -> Result<Self, ManifestError> {
+        let scopeless = |capability: Capability| {
+            if raw.scope.is_empty() {
+                Ok(capability)
+            } else {
+                Err(ManifestError::Scope { capability: raw.capability.clone(), scope: raw.scope.join(", ") })
+            }
+        };
+        let capability = match raw.capability.as_str() {
+            "omc" => {
+                let scope = |text: &String| {
+                    DirScope::parse(text)
+                        .ok_or_else(|| ManifestError::Scope { capability: "omc".to_owned(), scope: text.clone() })
+                };
+                Capability::Omc(raw.scope.iter().map(scope).collect::<Result<_, _>>()?)
+            }
+            "env" => Capability::Env(raw.scope),
+            "transcript" => scopeless(Capability::Transcript)?,
+            "allow" => scopeless(Capability::Allow)?,
+            "halt" => scopeless(Capability::Halt)?,
+            "update-input" => scopeless(Capability::UpdateInput)?,
+            _ => Capability::Unknown { name: raw.capability, scope: raw.scope },
+        };
+        Ok(Self { capability, reason: raw.reason })
+    }
+}
+
+/// Why a manifest was not accepted.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum ManifestError {
+    /// There is none.
+    #[error("there is no `{MANIFEST_SECTION}` section; build the guest with the SDK's `export!` macro")]
+    Missing,
+    /// There are several, so that nobody could say which one counts.
+    #[error("there are several `{MANIFEST_SECTION}` sections; keep one")]
+    Several,
+    /// It is larger than a manifest may be.
+    #[error("the manifest has {0} bytes; at most {MAX_MANIFEST_BYTES} are read")]
+    TooLarge(usize),
+    /// It is not the JSON that a manifest is.
+    #[error("the manifest is not valid JSON for a manifest")]
+    Json(#[from] serde_json::Error),
+    /// The name cannot be used.
+    #[error("the name `{0}` is not 1 to {MAX_NAME_CHARS} of a-z, 0-9 and -, starting with a letter")]
+    Name(String),
+    /// A list is too long.
+    #[error("there are {count} {what}; at most {MAX_ENTRIES} are read")]
+    TooMany {
+        /// Which list.
+        what: &'static str,
+        /// How many it has.
+        count: usize,
+    },
+    /// A capability's scope cannot be read.
+    #[error("the capability `{capability}` has no scope `{scope}`; `omc` takes `ro:/omc/PATH` or `rw:/omc/PATH`")]
+    Scope {
+        /// Which capability.
+        capability: String,
+        /// The scope as written.
+        scope: String,
+    },
+}
+
+impl Manifest {
+    /// Reads and checks a manifest.
+    ///
+    /// # Errors
+    ///
+    /// Every reason for which a manifest is refused: see [`ManifestError`].
+    pub fn parse(json: &[u8]) -> Result<Self, ManifestError> {
+        if json.len() > MAX_MANIFEST_BYTES {
+            return Err(ManifestError::TooLarge(json.len()));
+        }
+        let manifest: Self = serde_json::from_slice(json)?;
+        let name = &manifest.name;
+        let plain = name.bytes().all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-'));
+        if !plain || name.len() > MAX_NAME_CHARS || !name.starts_with(|first: char| first.is_ascii_lowercase()) {
+            return Err(ManifestError::Name(name.clone()));
+        }
+        for (what, count) in [("subscriptions", manifest.subscriptions.len()), ("requests", manifest.requests.len())] {
+            if count > MAX_ENTRIES {
+                return Err(ManifestError::TooMany { what, count });
+            }
+        }
+        Ok(manifest)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const WHOLE: &str = r#"{
+        "name": "guard", "version": "0.1.0", "description": "Guards",
+        "subscriptions": [{"event": "pre-tool-use", "matcher": "Bash", "order": 5}, {"event": "stop"}],
+        "requests": [
+            {"capability": "omc", "scope": ["rw:/omc/state", "ro:/omc-user"], "reason": "keeps its state"},
+            {"capability": "env", "scope": ["CI"], "reason": "is quiet in CI"},
+            {"capability": "telepathy", "scope": ["all"], "reason": "later"}
+        ],
+        "limits": {"fuel": 5, "later": true},
+        "later": {}
+    }"#;
+
+    #[test]
+    fn a_manifest_survives_a_round_trip() {
+        let manifest = Manifest::parse(WHOLE.as_bytes()).unwrap();
+        assert_eq!(manifest.subscriptions[1].order, 1_000);
+        assert_eq!(manifest.requests[0].capability.scope(), ["rw:/omc/state", "ro:/omc-user"]);
+        let again = Manifest::parse(&serde_json::to_vec(&manifest).unwrap()).unwrap();
+        assert_eq!(manifest, again);
+    }
+
+    #[test]
+    fn what_a_later_version_knows_is_never_granted_as_something_else() {
+        let manifest = Manifest::parse(WHOLE.as_bytes()).unwrap();
+        assert!(matches!(&manifest.requests[2].capability, Capability::Unknown { name, .. } if name == "telepathy"));
+    }
+
+    #[test]
+    fn names_and_scopes_that_could_lead_elsewhere_are_refused() {
+        for name in ["", "-a", "9a", "Guard", "a/b", "..", "a b", "a\u{0430}", &"a".repeat(65)] {
+            let json = format!(r#"{{"name": {name:?}, "version": "1", "subscriptions": []}}"#);
+            assert!(matches!(Manifest::parse(json.as_bytes()), Err(ManifestError::Name(_))), "{name:?}");
+        }
+        let scopes = [
+            "/omc",
+            "rw:omc",
+            "rw:/etc",
+            "rw:/omc/../etc",
+            "rw:/omc/./a",
+            "rw:/omc//a",
+            "rwx:/omc",
+            "rw:/omc/a\\..\\b",
+        ];
+        for scope in scopes {
+            let request = serde_json::json!({"capability": "omc", "scope": [scope], "reason": ""});
+            assert!(serde_json::from_value::<Request>(request).is_err(), "{scope}");
+        }
+        assert_eq!(DirScope::parse("rw:/omc").unwrap().path, "");
+    }
+
+    #[test]
+    fn endless_manifests_are_refused() {
+        let long = format!(r#"{{"name": "a", "version": "{}", "subscriptions": []}}"#, "1".repeat(MAX_MANIFEST_BYTES));
+        assert!(matches!(Manifest::parse(long.as_bytes()), Err(ManifestError::TooLarge(_))));
+        let event = r#"{"event": "stop"},"#.repeat(MAX_ENTRIES + 1);
+        let many = format!(r#"{{"name": "a", "version": "1", "subscriptions": [{}]}}"#, event.trim_end_matches(','));
+        assert!(matches!(Manifest::parse(many.as_bytes()), Err(ManifestError::TooMany { .. })));
+    }
+}

@@ -1,0 +1,154 @@
+//! The event, as a guest sees it.
+
+use serde_json::Value;
+
+use crate::bindings::omc::hook::types;
+#[cfg(not(target_arch = "wasm32"))]
+use crate::testing::World;
+
+/// One event of a coding agent, lent by the host for the length of a call.
+///
+/// Every text comes from the agent or from the repository being worked on: treat it as hostile.
+#[derive(Debug)]
+pub struct Event<'a>(Source<'a>);
+
+#[derive(Debug)]
+enum Source<'a> {
+    Host(&'a types::Event),
+    #[cfg(not(target_arch = "wasm32"))]
+    Test(&'a World),
+}
+
+/// Asks the host, or natively the test's world.
+macro_rules! ask {
+    ($event:expr, $method:ident $(, $argument:expr)*) => {
+        match &$event.0 {
+            Source::Host(event) => event.$method($($argument),*),
+            #[cfg(not(target_arch = "wasm32"))]
+            Source::Test(world) => world.$method($($argument),*),
+        }
+    };
+}
+
+impl<'a> Event<'a> {
+    pub(crate) fn from_host(event: &'a types::Event) -> Self {
+        Self(Source::Host(event))
+    }
+
+    #[cfg(not(target_arch = "wasm32"))]
+    pub(crate) fn from_world(world: &'a World) -> Self {
+        Self(Source::Test(world))
+    }
+
+    /// The kind of event.
+    pub fn kind(&self) -> EventKind {
+        EventKind::from_name(&ask!(self, kind))
+    }
+
+    /// The agent that sent the event, such as `claude` or `codex`.
+    pub fn agent(&self) -> String {
+        ask!(self, agent)
+    }
+
+    /// The session's id, if it may be used in a file name: an ASCII letter or digit, then up to 255 ASCII letters, digits, `_`
+    /// or `-`. With any other id no state belongs to the event.
+    pub fn session_id(&self) -> Option<String> {
+        ask!(self, session_id)
+    }
+
+    /// The agent's id for the subagent that caused the event; absent in the main conversation.
+    pub fn subagent_id(&self) -> Option<String> {
+        ask!(self, subagent_id)
+    }
+
+    /// The folder the agent works in, as an absolute path of the host machine. A text to show, not a path to open.
+    pub fn cwd(&self) -> Option<String> {
+        ask!(self, cwd)
+    }
+
+    /// The project's root, as an absolute path of the host machine. A text to show, not a path to open.
+    pub fn project_root(&self) -> Option<String> {
+        ask!(self, project_root)
+    }
+
+    /// What the user asked, on events that carry a prompt. Cut at 8 MiB.
+    pub fn prompt(&self) -> Option<String> {
+        ask!(self, prompt)
+    }
+
+    /// The tool's name, where the event concerns one. An agent's `Agent` reads as `Task`.
+    pub fn tool_name(&self) -> Option<String> {
+        ask!(self, tool_name)
+    }
+
+    /// The value at an RFC 6901 pointer into the agent's payload; the empty pointer is the whole.
+    ///
+    /// Absent if there is no such value, or if its JSON text is longer than 8 MiB.
+    pub fn field(&self, pointer: &str) -> Option<Value> {
+        serde_json::from_str(&ask!(self, field, pointer)?).ok()
+    }
+
+    /// The string at an RFC 6901 pointer into the agent's payload. Cut at 8 MiB; absent if it is not a string.
+    pub fn text(&self, pointer: &str) -> Option<String> {
+        ask!(self, text, pointer)
+    }
+}
+
+/// The kinds of events that agents send today, in the words of this project.
+///
+/// New kinds appear without notice and read as [`EventKind::Other`].
+#[derive(Clone, Debug, Eq, PartialEq)]
+#[non_exhaustive]
+pub enum EventKind {
+    /// `user-prompt-submit`: a prompt is about to be sent.
+    UserPromptSubmit,
+    /// `session-start`: a session begins, resumes, is cleared or compacted.
+    SessionStart,
+    /// `session-end`: a session ends; the agent waits about a second.
+    SessionEnd,
+    /// `setup`: the agent was started for `init` or `maintenance`.
+    Setup,
+    /// `pre-tool-use`: a tool is about to run.
+    PreToolUse,
+    /// `permission-request`: the agent is about to ask whether a tool may run.
+    PermissionRequest,
+    /// `post-tool-use`: a tool has run.
+    PostToolUse,
+    /// `post-tool-use-failure`: a tool has failed.
+    PostToolUseFailure,
+    /// `subagent-start`: a subagent starts.
+    SubagentStart,
+    /// `subagent-stop`: a subagent is about to finish.
+    SubagentStop,
+    /// `stop`: the agent is about to finish its turn.
+    Stop,
+    /// `pre-compact`: the conversation is about to be compacted.
+    PreCompact,
+    /// Any other kind, by its name in kebab-case.
+    Other(String),
+}
+
+/// One row per kind: its name in the interface and its variant. The inverse is not needed by guests.
+const KINDS: &[(&str, EventKind)] = &[
+    ("user-prompt-submit", EventKind::UserPromptSubmit),
+    ("session-start", EventKind::SessionStart),
+    ("session-end", EventKind::SessionEnd),
+    ("setup", EventKind::Setup),
+    ("pre-tool-use", EventKind::PreToolUse),
+    ("permission-request", EventKind::PermissionRequest),
+    ("post-tool-use", EventKind::PostToolUse),
+    ("post-tool-use-failure", EventKind::PostToolUseFailure),
+    ("subagent-start", EventKind::SubagentStart),
+    ("subagent-stop", EventKind::SubagentStop),
+    ("stop", EventKind::Stop),
+    ("pre-compact", EventKind::PreCompact),
+];
+
+impl EventKind {
+    fn from_name(name: &str) -> Self {
+        KINDS
+            .iter()
+            .find(|(known, _)| *known == name)
+            .map_or_else(|| Self::Other(name.to_owned()), |(_, kind)| kind.clone())
+    }
+}

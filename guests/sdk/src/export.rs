@@ -1,0 +1,79 @@
+//! The macro that turns a [`Guest`](crate::Guest) into a component, and what it expands to.
+
+use std::marker::PhantomData;
+
+use crate::bindings::exports::omc::hook::handler;
+use crate::bindings::omc::hook::types;
+use crate::{Decision, Effects, Event, Guest};
+
+/// Exports a guest and embeds its manifest as the custom section `omc:manifest`.
+///
+/// The manifest is written as JSON; name and version come from the crate's `Cargo.toml`. Its members:
+///
+/// | member | meaning |
+/// |---|---|
+/// | `description` | one line for people |
+/// | `subscriptions` | `{"event", "matcher"?, "order"?}` each; the matcher is an exact name or a list `A\|B`; lower orders come first |
+/// | `requests` | `{"capability", "scope"?, "reason"}` each, see below |
+/// | `limits` | wishes, optional: `{"fuel"?, "memory-bytes"?, "deadline-ms"?}`; the operator's limits bind |
+///
+/// Capabilities: `omc` (scope: `ro:` or `rw:` and a path below `/omc` or `/omc-user`), `transcript`, `env` (scope: names),
+/// and the grants `allow`, `halt`, `update-input`.
+#[macro_export]
+macro_rules! export {
+    ($guest:ty, { $($manifest:tt)* }) => {
+        #[allow(unsafe_code, reason = "exporting functions and sections needs unsafe attributes")]
+        const _: () = {
+            const MANIFEST: &str = concat!(
+                "{\"name\":\"", env!("CARGO_PKG_NAME"), "\",\"version\":\"", env!("CARGO_PKG_VERSION"), "\",",
+                stringify!($($manifest)*),
+                "}"
+            );
+            #[cfg_attr(target_arch = "wasm32", unsafe(link_section = "omc:manifest"))]
+            #[used]
+            static SECTION: [u8; MANIFEST.len()] = $crate::section(MANIFEST);
+
+            type Exported = $crate::Adapter<$guest>;
+            $crate::bindings::export!(Exported with_types_in $crate::bindings);
+        };
+    };
+}
+
+/// The bytes of a text, as an array that a static can hold.
+#[doc(hidden)]
+pub const fn section<const N: usize>(text: &str) -> [u8; N] {
+    let bytes = text.as_bytes();
+    let mut array = [0; N];
+    let mut at = 0;
+    while at < N {
+        array[at] = bytes[at];
+        at += 1;
+    }
+    array
+}
+
+/// Speaks the generated interface on one side and [`Guest`] on the other.
+#[doc(hidden)]
+#[derive(Debug)]
+pub struct Adapter<G>(PhantomData<G>);
+
+impl<G: Guest> handler::Guest for Adapter<G> {
+    fn handle(event: &types::Event, effects: &types::Effects) -> Result<handler::Decision, String> {
+        match G::handle(&Event::from_host(event), &mut Effects::from_host(effects)) {
+            Ok(decision) => Ok(decision.into()),
+            Err(error) => Err(error.to_string()),
+        }
+    }
+}
+
+impl From<Decision> for types::Decision {
+    fn from(decision: Decision) -> Self {
+        match decision {
+            Decision::Pass => Self::Pass,
+            Decision::Allow => Self::Allow,
+            Decision::Ask(reason) => Self::Ask(reason),
+            Decision::Block(reason) => Self::Block(reason),
+            Decision::Halt(reason) => Self::Halt(reason),
+        }
+    }
+}

@@ -13,8 +13,6 @@ use std::{
     time::{Duration, UNIX_EPOCH},
 };
 
-use serde::de::DeserializeOwned;
-
 use crate::{Error, Fields, Store};
 
 /// Longest state file that is read, in bytes.
@@ -38,15 +36,10 @@ const MAX_CORRUPT_KEPT: usize = 3;
 const MAX_TEMP_TRIES: usize = 8;
 
 impl Store {
-    /// Reads a JSON document; absent if there is no file.
-    pub(crate) fn read_json<T: DeserializeOwned>(&self, path: &Path) -> Result<Option<T>, Error> {
-        let Some(bytes) = self.read_bytes(path)? else { return Ok(None) };
-        serde_json::from_slice(&bytes).map(Some).map_err(|source| Error::Corrupt { path: path.to_owned(), source })
-    }
-
     /// Reads a JSON object; absent if there is no file.
     pub(crate) fn read_fields(&self, path: &Path) -> Result<Option<Fields>, Error> {
-        self.read_json(path)
+        let Some(bytes) = self.read_bytes(path)? else { return Ok(None) };
+        serde_json::from_slice(&bytes).map(Some).map_err(|source| Error::Corrupt { path: path.to_owned(), source })
     }
 
     fn read_bytes(&self, path: &Path) -> Result<Option<Vec<u8>>, Error> {

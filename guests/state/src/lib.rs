@@ -32,7 +32,6 @@ mod skill;
 mod testing;
 mod text;
 mod time;
-mod todo;
 mod tool_error;
 
 use std::path::{Path, PathBuf};
@@ -43,7 +42,7 @@ pub use error::Error;
 pub use fields::Fields;
 pub use file::MAX_FILE_BYTES;
 pub use lock::{LOCK_WAIT, Locker};
-pub use mode::{AWAITING_MS, Mode, ModeState, NewMode, Place, STALE_MS};
+pub use mode::{AWAITING_MS, Mode, ModeState, NewMode, Place, STALE_MS, bare_skill_name};
 pub use pending::Pending;
 pub use session::SessionId;
 pub use skill::SkillLedger;

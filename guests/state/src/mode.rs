@@ -76,10 +76,7 @@ impl Mode {
 
     /// The mode that a skill or a slash command of this name starts: with a prefix of this plugin, or bare.
     pub fn from_skill(name: &str) -> Option<Self> {
-        let name = name.trim();
-        let name = name.strip_prefix('/').unwrap_or(name);
-        let bare = name.strip_prefix("omc:").or_else(|| name.strip_prefix("oh-my-claudecode:")).unwrap_or(name);
-        Self::from_name(bare)
+        Self::from_name(&bare_skill_name(name))
     }
 
     fn path(self, session: &SessionId, place: Place) -> PathBuf {
@@ -89,6 +86,15 @@ impl Mode {
             Place::Shared => shared_path(&file),
         }
     }
+}
+
+/// The name of a skill or slash command without the slash and this plugin's prefix, in lower case.
+///
+/// `/omc:NAME`, `/oh-my-claudecode:NAME` and `/NAME` mean the same; a name of another plugin stays as it is.
+pub fn bare_skill_name(name: &str) -> String {
+    let name = name.trim().to_ascii_lowercase();
+    let name = name.strip_prefix('/').unwrap_or(&name);
+    name.strip_prefix("omc:").or_else(|| name.strip_prefix("oh-my-claudecode:")).unwrap_or(name).to_owned()
 }
 
 impl fmt::Display for Mode {
@@ -288,47 +294,42 @@ impl Store {
         self.replace(&mode.path(session, state.place), &state.fields)
     }
 
-    /// Changes the session's state of the mode under the session's lock, if there is one and `edit` says that it did.
+    /// The skill of these modes has started: their states no longer await confirmation. Says whether one did.
     ///
-    /// Looks without the lock first: `worth_it` says whether there is anything to change.
-    ///
-    /// # Errors
-    ///
-    /// As [`locked`](Self::locked), [`read_mode`](Self::read_mode) and [`write_mode`](Self::write_mode).
-    fn edit_mode<L: Locker>(
-        &self,
-        locker: &L,
-        session: &SessionId,
-        mode: Mode,
-        worth_it: impl Fn(&ModeState) -> bool,
-        edit: impl FnOnce(&mut ModeState),
-    ) -> Result<bool, Error> {
-        if !self.read_mode(session, mode)?.is_some_and(|state| worth_it(&state)) {
-            return Ok(false);
-        }
-        self.locked(locker, session, |store| match store.read_mode(session, mode)? {
-            Some(mut state) if worth_it(&state) => {
-                edit(&mut state);
-                store.write_mode(session, mode, &state).map(|()| true)
-            }
-            _ => Ok(false),
-        })
-    }
-
-    /// The skill of the mode has started: its state no longer awaits confirmation. Says whether it did.
+    /// Takes the session's lock, but only if there is something to change.
     ///
     /// # Errors
     ///
     /// As [`locked`](Self::locked), [`read_mode`](Self::read_mode) and [`write_mode`](Self::write_mode).
-    pub fn confirm_mode<L: Locker>(
+    pub fn confirm_modes<L: Locker>(
         &self,
         locker: &L,
         session: &SessionId,
-        mode: Mode,
+        modes: &[Mode],
         now: Timestamp,
     ) -> Result<bool, Error> {
-        let awaits = |state: &ModeState| state.is_active() && state.fields.get("awaiting_confirmation").is_some();
-        self.edit_mode(locker, session, mode, awaits, |state| state.confirm(now))
+        let awaiting = |store: &Self, mode| -> Result<Option<ModeState>, Error> {
+            let state = store.read_mode(session, mode)?;
+            Ok(state.filter(|state| state.is_active() && state.fields.get("awaiting_confirmation").is_some()))
+        };
+        let mut found = false;
+        for &mode in modes {
+            found |= awaiting(self, mode)?.is_some();
+        }
+        if !found {
+            return Ok(false);
+        }
+        self.locked(locker, session, |store| {
+            let mut confirmed = false;
+            for &mode in modes {
+                if let Some(mut state) = awaiting(store, mode)? {
+                    state.confirm(now);
+                    store.write_mode(session, mode, &state)?;
+                    confirmed = true;
+                }
+            }
+            Ok(confirmed)
+        })
     }
 
     /// Ends every mode of the session that is on, and says which. For use under the session's lock.
@@ -432,7 +433,7 @@ mod tests {
             ("ralph-init", None),
             ("other:ralph", None),
             ("omc:omc:ralph", None),
-            ("Ralph", None),
+            ("OMC:Ralph", Some(Mode::Ralph)),
             ("", None),
         ] {
             assert_eq!(Mode::from_skill(name), mode, "{name:?}");
@@ -528,15 +529,15 @@ mod tests {
         let (folder, store) = store();
         let locker = ThreadLocker::default();
         let s1 = session("s1");
-        assert!(!store.confirm_mode(&&locker, &s1, Mode::Ralph, now()).expect("nothing to do"));
+        assert!(!store.confirm_modes(&&locker, &s1, &[Mode::Ralph], now()).expect("nothing to do"));
         let waiting = json!({"active": true, "session_id": "s1", "awaiting_confirmation": true, "awaiting_confirmation_set_at": ago(5)});
         plant(&folder, "state/sessions/s1/ralph-state.json", waiting.to_string());
-        assert!(matches!(store.confirm_mode(&NeverFree, &s1, Mode::Ralph, now()), Err(Error::Busy { .. })));
-        assert!(store.confirm_mode(&&locker, &s1, Mode::Ralph, now()).expect("a write"));
+        assert!(matches!(store.confirm_modes(&NeverFree, &s1, &[Mode::Ralph], now()), Err(Error::Busy { .. })));
+        assert!(store.confirm_modes(&&locker, &s1, &[Mode::Ralph], now()).expect("a write"));
         let read = store.read_mode(&s1, Mode::Ralph).expect("a read").expect("a state");
         assert!(!read.is_awaiting_confirmation(now()));
         assert!(read.fields().time("awaiting_confirmation_set_at").is_some() && read.is_active());
-        assert!(!store.confirm_mode(&NeverFree, &s1, Mode::Ralph, now()).expect("needs no lock"));
+        assert!(!store.confirm_modes(&NeverFree, &s1, &[Mode::Ralph], now()).expect("needs no lock"));
     }
 
     #[test]

@@ -296,11 +296,11 @@ impl Store {
 
     /// The skill of these modes has started: their states no longer await confirmation. Says whether one did.
     ///
-    /// Takes the session's lock, but only if there is something to change.
+    /// Takes the session's lock, but only if there is something to change. A state that cannot be read awaits nothing.
     ///
     /// # Errors
     ///
-    /// As [`locked`](Self::locked), [`read_mode`](Self::read_mode) and [`write_mode`](Self::write_mode).
+    /// As [`locked`](Self::locked) and [`write_mode`](Self::write_mode).
     pub fn confirm_modes<L: Locker>(
         &self,
         locker: &L,
@@ -308,21 +308,17 @@ impl Store {
         modes: &[Mode],
         now: Timestamp,
     ) -> Result<bool, Error> {
-        let awaiting = |store: &Self, mode| -> Result<Option<ModeState>, Error> {
-            let state = store.read_mode(session, mode)?;
-            Ok(state.filter(|state| state.is_active() && state.fields.get("awaiting_confirmation").is_some()))
+        let awaiting = |store: &Self, mode| {
+            let state = store.read_mode(session, mode).ok().flatten();
+            state.filter(|state| state.is_active() && state.fields.get("awaiting_confirmation").is_some())
         };
-        let mut found = false;
-        for &mode in modes {
-            found |= awaiting(self, mode)?.is_some();
-        }
-        if !found {
+        if !modes.iter().any(|&mode| awaiting(self, mode).is_some()) {
             return Ok(false);
         }
         self.locked(locker, session, |store| {
             let mut confirmed = false;
             for &mode in modes {
-                if let Some(mut state) = awaiting(store, mode)? {
+                if let Some(mut state) = awaiting(store, mode) {
                     state.confirm(now);
                     store.write_mode(session, mode, &state)?;
                     confirmed = true;

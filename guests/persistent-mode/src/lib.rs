@@ -70,7 +70,11 @@ fn now() -> Timestamp {
 }
 
 fn stop(event: &Event<'_>, effects: &mut Effects<'_>, store: &Store, session: &SessionId) -> Decision {
-    if !SessionState::load_modes(store, session).could_hold(now()) {
+    let modes = SessionState::load_modes(store, session);
+    for (mode, error) in &modes.unreadable {
+        log::warn(&format!("{mode} does not count: {}", chain(error)));
+    }
+    if !modes.could_hold(now()) {
         return Decision::Pass;
     }
     let facts = payload::facts(event);

@@ -10,7 +10,8 @@ mod reason;
 mod rules;
 
 use omc_state::{
-    Breaker, CancelSignal, Error, Mode, ModeState, Pending, SessionId, SkillLedger, Store, Timestamp, ToolError,
+    Breaker, CancelSignal, Error, MAX_CLOCK_SKEW_MS, Mode, ModeState, Pending, SessionId, SkillLedger, Store,
+    Timestamp, ToolError,
 };
 
 pub use bypass::Bypass;
@@ -50,10 +51,12 @@ pub struct StopFacts {
 }
 
 /// What the session's files say.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Default)]
 pub struct SessionState {
-    /// The session's own states that are on, in the order of the rules.
+    /// The session's own states, on or off.
     pub modes: Vec<(Mode, ModeState)>,
+    /// States that could not be read, and why. They hold nobody.
+    pub unreadable: Vec<(Mode, Error)>,
     /// Which modes have completed.
     pub skills: SkillLedger,
     /// Cancel signals, valid or not.
@@ -71,9 +74,15 @@ pub struct SessionState {
 impl SessionState {
     /// Reads only the states of the modes: enough to see whether anything could hold the agent.
     pub fn load_modes(store: &Store, session: &SessionId) -> Self {
-        let read = |mode| store.read_mode(session, mode).ok().flatten().filter(ModeState::is_active);
-        let modes = RULES.iter().filter_map(|rule| read(rule.mode).map(|state| (rule.mode, state))).collect();
-        Self { modes, ..Self::default() }
+        let mut loaded = Self::default();
+        for rule in &RULES {
+            match store.read_mode(session, rule.mode) {
+                Ok(Some(state)) => loaded.modes.push((rule.mode, state)),
+                Ok(None) => {}
+                Err(error) => loaded.unreadable.push((rule.mode, error)),
+            }
+        }
+        loaded
     }
 
     /// Reads all that a decision needs.
@@ -91,7 +100,32 @@ impl SessionState {
 
     /// Whether a state is on that may count: neither stale nor waiting for its skill to start.
     pub fn could_hold(&self, now: Timestamp) -> bool {
-        self.modes.iter().any(|(_, state)| !state.is_stale(now) && !state.is_awaiting_confirmation(now))
+        self.modes
+            .iter()
+            .any(|(_, state)| state.is_active() && !state.is_stale(now) && !state.is_awaiting_confirmation(now))
+    }
+
+    fn state_of(&self, mode: Mode) -> Option<&ModeState> {
+        self.modes.iter().find(|(found, _)| *found == mode).map(|(_, state)| state)
+    }
+
+    /// Whether the user, or the work itself, has ended the mode, whatever is left of its state.
+    fn is_over(&self, mode: Mode, state: &ModeState, now: Timestamp) -> bool {
+        !state.is_active()
+            || self.skills.has_completed(mode, state, now)
+            || self.cancel_signals.iter().any(|signal| signal.covers(mode, state, now))
+    }
+
+    /// The ultrawork that ralph brought along and that ends with it.
+    fn linked_ultrawork(&self) -> Option<&ModeState> {
+        let (ralph, ultrawork) = (self.state_of(Mode::Ralph)?, self.state_of(Mode::Ultrawork)?);
+        // Ralph's keyword writes both states at once. One that was started later stands for itself.
+        let together = match (ralph.started_at(), ultrawork.started_at()) {
+            (Some(ralph), Some(ultrawork)) => ultrawork.ms_since(ralph).abs() <= MAX_CLOCK_SKEW_MS,
+            _ => true,
+        };
+        let linked = ralph.fields().flag("linked_ultrawork") && together || ultrawork.fields().flag("linked_to_ralph");
+        linked.then_some(ultrawork)
     }
 }
 
@@ -189,51 +223,47 @@ struct Refusal {
 
 fn ask_modes(facts: &StopFacts, state: &SessionState, now: Timestamp) -> Wishes {
     let mut wishes = Wishes { refusal: None, ended: Vec::new(), writes: Vec::new() };
-    let mut ended_with_ralph = false;
+    let linked = state.linked_ultrawork();
+    let mut ralph_is_over = false;
     for rule in &RULES {
-        let Some((mode, found)) = state.modes.iter().find(|(mode, _)| *mode == rule.mode) else { continue };
-        let hidden = found.is_stale(now)
-            || found.is_awaiting_confirmation(now)
-            || state.skills.has_completed(*mode, found, now)
-            || state.cancel_signals.iter().any(|signal| signal.covers(*mode, found, now));
-        if hidden || (*mode == Mode::Ultrawork && ended_with_ralph) {
+        let mode = rule.mode;
+        let Some(found) = state.state_of(mode) else { continue };
+        let is_over = state.is_over(mode, found, now) || found.is_finished();
+        if mode == Mode::Ralph {
+            ralph_is_over = is_over;
+        }
+        let hidden = found.is_stale(now) || found.is_awaiting_confirmation(now) || state.is_over(mode, found, now);
+        if hidden || (mode == Mode::Ultrawork && ralph_is_over && linked.is_some()) {
             continue;
         }
         match (rule.judge)(&rules::Case { state: found, session: state, facts, now }) {
             Ruling::Silent => {}
             Ruling::Rest(breaker) => wishes.writes.push(Write::ClearBreaker(breaker)),
             Ruling::Refuse { text, state, breaker } => {
-                let mut writes = vec![Write::Mode(*mode, state)];
+                let mut writes = vec![Write::Mode(mode, state)];
                 writes.extend(breaker.map(|(breaker, count)| Write::Breaker(breaker, count)));
-                wishes.refusal = Some(Refusal { mode: *mode, text, writes });
+                wishes.refusal = Some(Refusal { mode, text, writes });
                 break;
             }
             Ruling::End { why, message, breaker } => {
-                let end = |mode, state: &ModeState| {
+                let mut end = |mode, state: &ModeState| {
                     let mut state = state.clone();
                     state.end(why, now);
-                    Write::Mode(mode, state)
+                    wishes.writes.push(Write::Mode(mode, state));
                 };
-                wishes.writes.push(end(*mode, found));
+                end(mode, found);
+                if mode == Mode::Ralph {
+                    ralph_is_over = true;
+                    if let Some(ultrawork) = linked.filter(|ultrawork| ultrawork.is_active()) {
+                        end(Mode::Ultrawork, ultrawork);
+                    }
+                }
                 wishes.writes.extend(breaker.map(Write::ClearBreaker));
                 wishes.ended.push(message);
-                if *mode == Mode::Ralph
-                    && let Some((linked, ultrawork)) = linked_ultrawork(found, state)
-                {
-                    wishes.writes.push(end(linked, ultrawork));
-                    ended_with_ralph = true;
-                }
             }
         }
     }
     wishes
-}
-
-/// The ultrawork that ralph brought along, if it is on.
-fn linked_ultrawork<'a>(ralph: &ModeState, state: &'a SessionState) -> Option<(Mode, &'a ModeState)> {
-    let (mode, ultrawork) = state.modes.iter().find(|(mode, _)| *mode == Mode::Ultrawork)?;
-    let linked = ralph.fields().flag("linked_ultrawork") || ultrawork.fields().flag("linked_to_ralph");
-    linked.then_some((*mode, ultrawork))
 }
 
 #[cfg(test)]

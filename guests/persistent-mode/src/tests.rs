@@ -147,7 +147,9 @@ fn broken_states_hold_nobody_and_stay_as_they_are() {
         let omc = tempfile::tempdir().expect("a folder");
         plant(&omc, RALPH, &json!({}));
         fs::write(omc.path().join(RALPH), content).expect("a file");
-        assert_eq!(event(&omc, "stop", &json!({})).decision, Ok(Decision::Pass), "{content:?}");
+        let outcome = event(&omc, "stop", &json!({}));
+        assert_eq!(outcome.decision, Ok(Decision::Pass), "{content:?}");
+        assert!(outcome.logged[0].contains("ralph does not count"), "{:?}", outcome.logged);
         assert_eq!(fs::read_to_string(omc.path().join(RALPH)).expect("still there"), content);
     }
 }

@@ -3,7 +3,7 @@
 //! A refusal here would trap the user (who stopped it), waste requests (which the provider refuses anyway) or break the
 //! session (whose context is full). The states stay as they are, so the next plain Stop is held again.
 
-use omc_state::{Mode, Pending, bare_skill_name};
+use omc_state::{Mode, Pending, bare_skill_name, truncate_units};
 
 use super::StopFacts;
 
@@ -30,6 +30,9 @@ pub enum Bypass {
 
 /// Fill of the context from which another turn is a risk, in percent: the seed's number.
 const CRITICAL_PERCENT: u64 = 95;
+
+/// How much of a reason is looked at, in UTF-16 units: the message of an error, not its trace.
+const MAX_REASON_UNITS: usize = 1_000;
 
 // Reasons are compared in lower case, with `_` for spaces and hyphens. A list says what a reason contains, unless its name
 // says that the whole reason is meant.
@@ -143,7 +146,7 @@ impl Bypass {
 }
 
 fn normalise(reason: &str) -> String {
-    reason.trim().to_ascii_lowercase().replace([' ', '-'], "_")
+    truncate_units(reason.trim(), MAX_REASON_UNITS).to_ascii_lowercase().replace([' ', '-'], "_")
 }
 
 /// Whether the code stands in the text as a word of its own, and not inside of a longer number or id.
@@ -158,7 +161,7 @@ fn has_word(text: &str, code: &str) -> bool {
 fn is_cancel_prompt(prompt: Option<&str>) -> bool {
     let mut words = prompt.unwrap_or_default().split_whitespace();
     let Some(first) = words.next() else { return false };
-    let rest: Vec<_> = words.collect();
+    let rest: Vec<_> = words.take(2).collect();
     let is_command =
         first.starts_with('/') && bare_skill_name(first) == "cancel" && matches!(rest.as_slice(), [] | ["--force"]);
     let is_word = rest.is_empty() && ["cancelomc", "stopomc"].iter().any(|word| first.eq_ignore_ascii_case(word));

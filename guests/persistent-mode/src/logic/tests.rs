@@ -385,9 +385,33 @@ fn the_cap_follows_the_setting_and_ends_the_linked_ultrawork() {
     for mode in [Mode::Ralph, Mode::Ultrawork] {
         assert!(written(&verdict, mode).is_some_and(|after| !after.flag("active")), "{mode}");
     }
+    let linked_later = other(Mode::Ultrawork, &json!({"started_at": ago(MINUTE)}));
+    let own = session([at(120), linked_later]);
+    assert!(on_stop(&capped, &own, now()).refusal.is_some_and(|reason| reason.starts_with("[ULTRAWORK")));
     // Ralph's end is not that of an ultrawork that somebody started by itself.
     let own = session([ralph(&json!({"iteration": 120})), other(Mode::Ultrawork, &json!({}))]);
     assert!(on_stop(&capped, &own, now()).refusal.is_some_and(|reason| reason.starts_with("[ULTRAWORK")));
+}
+
+#[test]
+fn a_linked_ultrawork_is_over_when_ralph_is() {
+    let linked = |over: &Value| {
+        let base = json!({"linked_ultrawork": true});
+        session([ralph(&merged(base, over)), other(Mode::Ultrawork, &json!({}))])
+    };
+    assert_eq!(on_stop(&facts(), &linked(&json!({"active": false})), now()), Verdict::default(), "the model ended it");
+    assert_eq!(on_stop(&facts(), &linked(&json!({"phase": "complete"})), now()), Verdict::default());
+
+    let signal = json!({"active": true, "requested_at": ago(SECOND), "mode": "ralph"});
+    let cancelled = SessionState { cancel_signals: vec![fields(signal).into()], ..linked(&json!({})) };
+    assert_eq!(on_stop(&facts(), &cancelled, now()), Verdict::default());
+    let ledger = json!({"active_skills": {"ralph": {"completed_at": ago(SECOND)}}});
+    let completed = SessionState { skills: fields(ledger).into(), ..linked(&json!({})) };
+    assert_eq!(on_stop(&facts(), &completed, now()), Verdict::default());
+
+    // A ralph that nobody ended says nothing about it.
+    let stale = json!({"last_checked_at": ago(3 * HOUR), "started_at": ago(3 * HOUR)});
+    assert!(on_stop(&facts(), &linked(&stale), now()).refusal.is_some_and(|reason| reason.starts_with("[ULTRAWORK")));
 }
 
 #[test]

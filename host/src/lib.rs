@@ -1,1 +1,4 @@
-//! To be written.
+//! The library behind `omc-host`: what happens between a coding agent's event and the answer to it.
+
+pub mod input;
+pub mod protocol;

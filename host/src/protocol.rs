@@ -8,6 +8,8 @@
 //!
 //! Nothing here does I/O or knows of WebAssembly.
 
+#![warn(missing_docs)]
+
 pub mod contract;
 pub mod decision;
 pub mod dialect;

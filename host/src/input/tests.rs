@@ -333,7 +333,7 @@ mod pipes {
         let (reader, mut writer) = io::pipe().expect("a pipe");
         writer.write_all(EVENT.as_bytes()).expect("room in the pipe");
         let started = Instant::now();
-        let limits = Limits { quiet: Duration::from_secs(60), total: Duration::from_secs(60), ..Limits::default() };
+        let limits = Limits { quiet: Duration::from_mins(1), total: Duration::from_mins(1), ..Limits::default() };
         let input = read_event(&mut Descriptor(&reader), &limits).expect("an event");
         assert_eq!(Value::Object(input.payload), event_value());
         assert!(started.elapsed() < Duration::from_secs(30));

@@ -304,3 +304,6 @@ fn kebab_case(spelling: &str) -> Cow<'static, str> {
     name.truncate(name.trim_end_matches('-').len());
     if name.is_empty() { Cow::Borrowed(Kind::Other.name()) } else { Cow::Owned(name) }
 }
+
+#[cfg(test)]
+mod tests;

@@ -41,7 +41,7 @@ impl Matcher {
         if let Some(character) = pattern.chars().find(|&letter| !is_allowed(letter)) {
             return Err(MatcherError::Unsupported { pattern: pattern.to_owned(), character });
         }
-        let names: Vec<String> = pattern.split('|').map(|name| canonical_tool(name.trim()).to_owned()).collect();
+        let names: Vec<String> = pattern.split('|').map(|name| name.trim().to_owned()).collect();
         if names.iter().any(String::is_empty) {
             return Err(MatcherError::EmptyName { pattern: pattern.to_owned() });
         }
@@ -52,13 +52,14 @@ impl Matcher {
     pub fn matches(&self, event: &Event) -> bool {
         let Some(names) = &self.0 else { return true };
         let is_named = |target: &str| names.iter().any(|name| name == target);
+        let is_tool = |tool: &str| names.iter().any(|name| canonical_tool(name) == canonical_tool(tool));
         match event.contract().target {
             // As in the agents: a matcher on an event that has nothing to match is ignored.
             Target::None => true,
-            Target::Member(name, _) => event.text(name).map(canonical_tool).is_some_and(is_named),
+            Target::Member(name, _) => event.text(name).is_some_and(is_named),
             Target::Tool(aliases) => event.tool_name().is_some_and(|tool| {
                 let further = aliases.iter().filter(|(name, _)| *name == tool).flat_map(|(_, aliases)| *aliases);
-                is_named(tool) || further.copied().map(canonical_tool).any(is_named)
+                is_tool(tool) || further.copied().any(is_tool)
             }),
             Target::FileName => event.text("file_path").and_then(file_name).is_some_and(is_named),
         }
@@ -110,6 +111,7 @@ mod tests {
             (Some("Bash"), Agent::Claude, json!({"hook_event_name": "Stop"}), true),
             (Some("notes"), Agent::Claude, json!({"hook_event_name": "FileChanged", "file_path": "/p/notes"}), true),
             (Some("notes"), Agent::Claude, json!({"hook_event_name": "FileChanged", "file_path": "/notes/p"}), false),
+            (Some("Task"), Agent::Claude, json!({"hook_event_name": "SubagentStart", "agent_type": "Agent"}), false),
             (
                 Some("plugin:reviewer"),
                 Agent::Claude,

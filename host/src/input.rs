@@ -179,9 +179,10 @@ pub fn read_event(source: &mut impl Source, limits: &Limits) -> Result<Input, Un
 
     let Some(start) = scanner.start() else { return Err(unreadable(InputFault::Empty)) };
     let event = buffer.get(start..end.unwrap_or(buffer.len())).unwrap_or_default();
-    if end.is_some() {
-        // What shares a read with the event's end may be the beginning of more.
-        drain(source, limits, if end == Some(buffer.len()) { Duration::ZERO } else { DRAIN_GRACE });
+    if let Some(end) = end {
+        // A line's end is how some writers close an event; anything else may be the beginning of more.
+        let ends_here = buffer.get(end..).unwrap_or_default().trim_ascii().is_empty();
+        drain(source, limits, if ends_here { Duration::ZERO } else { DRAIN_GRACE });
     }
     if too_large || event.len() > limits.max_bytes {
         return Err(Unreadable { fault: InputFault::TooLarge { limit: limits.max_bytes }, partial: beginning(event) });

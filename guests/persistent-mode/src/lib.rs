@@ -35,7 +35,7 @@ omc_guest::export!(PersistentMode, {
     "requests": [
         {"capability": "omc", "scope": ["rw:/omc/state"], "reason": "reads the states of the modes and counts in them"},
         {"capability": "transcript", "reason": "lets go when the context is full, and reads there how full it is"},
-        {"capability": "env", "scope": ["OMC_TEAM_WORKER", "OMC_SECURITY"], "reason": "team workers have a leader who holds them; strict security lowers the cap"}
+        {"capability": "env", "scope": ["OMC_TEAM_WORKER"], "reason": "a worker of a team has a leader who holds it"}
     ]
 });
 

@@ -22,8 +22,6 @@ use logic::{SessionState, Verdict, on_stop};
 #[derive(Debug)]
 pub struct PersistentMode;
 
-// A native library cannot export a name with a colon, and the tests call the trait.
-#[cfg(target_arch = "wasm32")]
 omc_guest::export!(PersistentMode, {
     "description": "Keeps the agent at work while ralph, autopilot, ralplan, ultraqa or ultrawork is on",
     "subscriptions": [

@@ -52,7 +52,8 @@ impl Decision {
         }
     }
 
-    fn reason(&self) -> Option<&str> {
+    /// Why, where the decision has a reason.
+    pub fn reason(&self) -> Option<&str> {
         match self {
             Self::Pass | Self::Allow => None,
             Self::Ask(reason) | Self::Block(reason) | Self::Halt(reason) => Some(reason),

@@ -1,1 +1,2 @@
-//! To be written.
+//! Finds the words in a prompt that start or cancel a mode.
+pub mod logic;

@@ -1,1 +1,136 @@
-//! To be written.
+//! Refuses the end of a turn while a mode of the session is on and not done.
+//!
+//! On Stop the guest reads the session's states and lets [`logic::on_stop`] decide; a refusal counts, so it is decided and
+//! written under the session's lock, and only what could be written is said. When the Skill tool starts a mode, its state no
+//! longer awaits confirmation; any tool that ran proves progress. Subagents neither obey nor advance the modes of their
+//! parent, whose session id they carry.
+//!
+//! Faults are silent and open: a state that cannot be read holds nobody, and if it cannot be written, nobody is held by a
+//! count that would never end.
+
+pub mod logic;
+mod payload;
+
+use std::time::{Duration, SystemTime};
+
+use omc_guest::{Decision, Effects, Error, Event, EventKind, Guest, log, state_lock};
+use omc_state::{Breaker, Locker, Mode, SessionId, Store, Timestamp};
+
+use logic::{SessionState, Verdict, on_stop};
+
+/// The guest.
+#[derive(Debug)]
+pub struct PersistentMode;
+
+// A native library cannot export a name with a colon, and the tests call the trait.
+#[cfg(target_arch = "wasm32")]
+omc_guest::export!(PersistentMode, {
+    "description": "Keeps the agent at work while ralph, autopilot, ralplan, ultraqa or ultrawork is on",
+    "subscriptions": [
+        {"event": "stop", "order": 200},
+        {"event": "pre-tool-use", "matcher": "Skill|SlashCommand", "order": 200},
+        {"event": "post-tool-use", "order": 200},
+        {"event": "post-tool-use-failure", "order": 200}
+    ],
+    "requests": [
+        {"capability": "omc", "scope": ["rw:/omc/state"], "reason": "reads the states of the modes and counts in them"},
+        {"capability": "transcript", "reason": "lets go when the context is full, and reads there how full it is"},
+        {"capability": "env", "scope": ["OMC_TEAM_WORKER", "OMC_SECURITY"], "reason": "team workers have a leader who holds them; strict security lowers the cap"}
+    ]
+});
+
+impl Guest for PersistentMode {
+    fn handle(event: &Event<'_>, effects: &mut Effects<'_>) -> Result<Decision, Error> {
+        let Some(session) = event.session_id().as_deref().and_then(SessionId::parse) else { return Ok(Decision::Pass) };
+        let store = Store::new(&omc_guest::omc_dir());
+        match event.kind() {
+            EventKind::Stop if event.subagent_id().is_none() => return Ok(stop(event, effects, &store, &session)),
+            EventKind::PreToolUse if event.subagent_id().is_none() => confirm(event, &store, &session),
+            EventKind::PostToolUse | EventKind::PostToolUseFailure => {}
+            _ => return Ok(Decision::Pass),
+        }
+        note_progress(&store, &session);
+        Ok(Decision::Pass)
+    }
+}
+
+/// The host's locks.
+struct HostLocks;
+
+impl Locker for HostLocks {
+    type Guard = state_lock::Lock;
+
+    fn lock(&self, name: &str, wait: Duration) -> Option<Self::Guard> {
+        state_lock::acquire(name, wait)
+    }
+}
+
+fn now() -> Timestamp {
+    SystemTime::now().into()
+}
+
+fn stop(event: &Event<'_>, effects: &mut Effects<'_>, store: &Store, session: &SessionId) -> Decision {
+    let modes = SessionState::load_modes(store, session);
+    for (mode, error) in &modes.unreadable {
+        log::warn(&format!("{mode} does not count: {}", chain(error)));
+    }
+    if !modes.could_hold(now()) {
+        return Decision::Pass;
+    }
+    let facts = payload::facts(event);
+    let decide = |store: &Store| {
+        let now = now();
+        (on_stop(&facts, &SessionState::load(store, session, now), now), now)
+    };
+
+    // Most Stops write nothing and need no lock.
+    let (mut verdict, _) = decide(store);
+    if !verdict.writes.is_empty() {
+        let counted = store.locked(&HostLocks, session, |store| {
+            let (verdict, now) = decide(store);
+            verdict.writes.iter().try_for_each(|write| write.apply(store, session, now))?;
+            Ok(verdict)
+        });
+        verdict = counted.unwrap_or_else(|error| {
+            log::warn(&format!("let the agent stop: {}", chain(&error)));
+            Verdict::default()
+        });
+    }
+    if let Some(message) = &verdict.message
+        && let Err(error) = effects.add_message(message)
+    {
+        log::warn(&format!("the message was not taken: {error}"));
+    }
+    verdict.refusal.map_or(Decision::Pass, Decision::Block)
+}
+
+/// The skill of a mode has started, so Stop may hold the agent from now on.
+fn confirm(event: &Event<'_>, store: &Store, session: &SessionId) {
+    if !matches!(event.tool_name().as_deref(), Some("Skill" | "SlashCommand")) {
+        return;
+    }
+    let Some(mode) = payload::skill(event).as_deref().and_then(Mode::from_skill) else { return };
+    // Ralph's keyword starts ultrawork with it.
+    let modes: &[Mode] = if mode == Mode::Ralph { &[Mode::Ralph, Mode::Ultrawork] } else { &[mode] };
+    if let Err(error) = store.confirm_modes(&HostLocks, session, modes, now()) {
+        log::warn(&format!("{mode} still awaits confirmation: {}", chain(&error)));
+    }
+}
+
+/// A tool ran: refusals since the last one no longer count. One question to the file system while nothing was refused.
+fn note_progress(store: &Store, session: &SessionId) {
+    if store.has_breaker(session, Breaker::NoProgress)
+        && let Err(error) = store.clear_breaker(session, Breaker::NoProgress)
+    {
+        log::warn(&format!("progress was not noted: {}", chain(&error)));
+    }
+}
+
+/// An error with its causes, on one line.
+fn chain(error: &dyn std::error::Error) -> String {
+    let causes = std::iter::successors(error.source(), |error| error.source());
+    causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}"))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,270 @@
+//! Whether the agent may stop: a pure function of the event, the session's states and the time.
+//!
+//! The path of a decision: the modes in their [order](rules) say what they want; if that is anything at all, a
+//! [bypass](bypass) may still let the agent go and leave every state as it is; a refusal then has to pass the no-progress
+//! breaker. The caller makes the verdict's writes, and refuses only if they succeeded.
+
+pub mod bypass;
+pub mod context;
+mod reason;
+mod rules;
+
+use omc_state::{
+    Breaker, CancelSignal, Error, MAX_CLOCK_SKEW_MS, Mode, ModeState, Pending, SessionId, SkillLedger, Store,
+    Timestamp, ToolError,
+};
+
+pub use bypass::Bypass;
+use rules::{RULES, Ruling};
+
+/// Iteration at which ralph ends whatever its limit says, unless the user set another.
+pub const DEFAULT_HARD_CAP: u64 = 500;
+
+/// The same where security is strict; a setting may only lower it.
+pub const STRICT_HARD_CAP: u64 = 200;
+
+/// So many refusals in a row without a tool in between show that refusing does not help; the next Stop is allowed. The number
+/// is Claude Code's own, so that the user gets our explanation and not its warning.
+pub const MAX_REFUSALS_WITHOUT_TOOL: u64 = 8;
+
+/// What the event says.
+#[derive(Debug, Clone, Default)]
+pub struct StopFacts {
+    /// Why the turn ends: every text that the payload has for it.
+    pub reasons: Vec<String>,
+    /// The user stopped it.
+    pub user_requested: bool,
+    /// The prompt, where the payload repeats it.
+    pub prompt: Option<String>,
+    /// The tool that ended the turn, if one did.
+    pub tool_name: Option<String>,
+    /// The skill that this tool started.
+    pub skill: Option<String>,
+    /// How full the context is, if anybody knows.
+    pub context_percent: Option<u64>,
+    /// What the session is waiting for, as the agent says.
+    pub pending: Option<Pending>,
+    /// The session is a member of a team.
+    pub is_team_worker: bool,
+    /// Iteration at which ralph ends.
+    pub hard_cap: u64,
+}
+
+/// What the session's files say.
+#[derive(Debug, Default)]
+pub struct SessionState {
+    /// The session's own states, on or off.
+    pub modes: Vec<(Mode, ModeState)>,
+    /// States that could not be read, and why. They hold nobody.
+    pub unreadable: Vec<(Mode, Error)>,
+    /// Which modes have completed.
+    pub skills: SkillLedger,
+    /// Cancel signals, valid or not.
+    pub cancel_signals: Vec<CancelSignal>,
+    /// Refusals by ralplan.
+    pub ralplan_refusals: u64,
+    /// Refusals since the last tool.
+    pub refusals_without_tool: u64,
+    /// Work that goes on without this turn.
+    pub pending: Option<Pending>,
+    /// A tool that failed a moment ago.
+    pub tool_error: Option<ToolError>,
+}
+
+impl SessionState {
+    /// Reads only the states of the modes: enough to see whether anything could hold the agent.
+    pub fn load_modes(store: &Store, session: &SessionId) -> Self {
+        let mut loaded = Self::default();
+        for rule in &RULES {
+            match store.read_mode(session, rule.mode) {
+                Ok(Some(state)) => loaded.modes.push((rule.mode, state)),
+                Ok(None) => {}
+                Err(error) => loaded.unreadable.push((rule.mode, error)),
+            }
+        }
+        loaded
+    }
+
+    /// Reads all that a decision needs.
+    pub fn load(store: &Store, session: &SessionId, now: Timestamp) -> Self {
+        Self {
+            skills: store.read_skills(session),
+            cancel_signals: store.read_cancel_signals(session),
+            ralplan_refusals: store.read_breaker(session, Breaker::Ralplan, now),
+            refusals_without_tool: store.read_breaker(session, Breaker::NoProgress, now),
+            pending: store.read_pending(session, now),
+            tool_error: store.read_tool_error(session, now),
+            ..Self::load_modes(store, session)
+        }
+    }
+
+    /// Whether a state is on that may count: neither stale nor waiting for its skill to start.
+    pub fn could_hold(&self, now: Timestamp) -> bool {
+        self.modes
+            .iter()
+            .any(|(_, state)| state.is_active() && !state.is_stale(now) && !state.is_awaiting_confirmation(now))
+    }
+
+    fn state_of(&self, mode: Mode) -> Option<&ModeState> {
+        self.modes.iter().find(|(found, _)| *found == mode).map(|(_, state)| state)
+    }
+
+    /// Whether the user, or the work itself, has ended the mode, whatever is left of its state.
+    fn is_over(&self, mode: Mode, state: &ModeState, now: Timestamp) -> bool {
+        !state.is_active()
+            || self.skills.has_completed(mode, state, now)
+            || self.cancel_signals.iter().any(|signal| signal.covers(mode, state, now))
+    }
+
+    /// The ultrawork that ralph brought along and that ends with it.
+    fn linked_ultrawork(&self) -> Option<&ModeState> {
+        let (ralph, ultrawork) = (self.state_of(Mode::Ralph)?, self.state_of(Mode::Ultrawork)?);
+        // Ralph's keyword writes both states at once. One that was started later stands for itself.
+        let together = match (ralph.started_at(), ultrawork.started_at()) {
+            (Some(ralph), Some(ultrawork)) => ultrawork.ms_since(ralph).abs() <= MAX_CLOCK_SKEW_MS,
+            _ => true,
+        };
+        let linked = ralph.fields().flag("linked_ultrawork") && together || ultrawork.fields().flag("linked_to_ralph");
+        linked.then_some(ultrawork)
+    }
+}
+
+/// What to do about a Stop. The default lets the agent go and says nothing.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Verdict {
+    /// Why the agent has to go on; absent if it may stop.
+    pub refusal: Option<String>,
+    /// A word for the person.
+    pub message: Option<String>,
+    /// What has to be written before any of it is said.
+    pub writes: Vec<Write>,
+}
+
+/// A change to the session's files.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Write {
+    /// The mode's new state.
+    Mode(Mode, ModeState),
+    /// A breaker's new count.
+    Breaker(Breaker, u64),
+    /// A breaker that starts anew.
+    ClearBreaker(Breaker),
+    /// Cancel signals whose time is over.
+    SweepCancelSignals,
+}
+
+impl Write {
+    /// Makes the change. For use under the session's lock.
+    ///
+    /// # Errors
+    ///
+    /// What keeps the file from being written.
+    pub fn apply(&self, store: &Store, session: &SessionId, now: Timestamp) -> Result<(), Error> {
+        match self {
+            Self::Mode(mode, state) => store.write_mode(session, *mode, state),
+            Self::Breaker(breaker, count) => store.write_breaker(session, *breaker, *count, now),
+            Self::ClearBreaker(breaker) => store.clear_breaker(session, *breaker),
+            Self::SweepCancelSignals => store.sweep_cancel_signals(session, now),
+        }
+    }
+}
+
+/// Decides about a Stop of the main conversation.
+pub fn on_stop(facts: &StopFacts, state: &SessionState, now: Timestamp) -> Verdict {
+    let Wishes { refusal, ended, mut writes } = ask_modes(facts, state, now);
+    if refusal.is_none() && writes.is_empty() {
+        return Verdict::default();
+    }
+    if let Some(bypass) = bypass::find(facts, facts.pending.or(state.pending)) {
+        let mode = refusal.as_ref().map(|refusal| refusal.mode);
+        return Verdict { message: mode.and_then(|mode| bypass.message(mode)), ..Verdict::default() };
+    }
+
+    let mut messages = ended;
+    let mut said = None;
+    if let Some(Refusal { text, writes: counted, .. }) = refusal {
+        let before = state.refusals_without_tool;
+        if before < MAX_REFUSALS_WITHOUT_TOOL {
+            writes.extend(counted);
+            said = Some(match &state.tool_error {
+                Some(error) => format!("{}\n\n{text}", reason::tool_error(error)),
+                None => text,
+            });
+        } else if before == MAX_REFUSALS_WITHOUT_TOOL {
+            messages.push(reason::no_progress());
+        }
+        // One more than the limit remembers that the person was told; a tool starts the count anew.
+        if before <= MAX_REFUSALS_WITHOUT_TOOL {
+            writes.push(Write::Breaker(Breaker::NoProgress, before + 1));
+        }
+    }
+    if !writes.is_empty() && state.cancel_signals.iter().any(|signal| !signal.is_valid(now)) {
+        writes.push(Write::SweepCancelSignals);
+    }
+    let message = (!messages.is_empty()).then(|| messages.join("\n"));
+    Verdict { refusal: said, message, writes }
+}
+
+/// What the modes want.
+struct Wishes {
+    /// The first mode that is not done.
+    refusal: Option<Refusal>,
+    /// What the person should know about modes before it that have ended.
+    ended: Vec<String>,
+    /// The end of those modes.
+    writes: Vec<Write>,
+}
+
+struct Refusal {
+    mode: Mode,
+    text: String,
+    writes: Vec<Write>,
+}
+
+fn ask_modes(facts: &StopFacts, state: &SessionState, now: Timestamp) -> Wishes {
+    let mut wishes = Wishes { refusal: None, ended: Vec::new(), writes: Vec::new() };
+    let linked = state.linked_ultrawork();
+    let mut ralph_is_over = false;
+    for rule in &RULES {
+        let mode = rule.mode;
+        let Some(found) = state.state_of(mode) else { continue };
+        let is_over = state.is_over(mode, found, now) || found.is_finished();
+        if mode == Mode::Ralph {
+            ralph_is_over = is_over;
+        }
+        let hidden = found.is_stale(now) || found.is_awaiting_confirmation(now) || state.is_over(mode, found, now);
+        if hidden || (mode == Mode::Ultrawork && ralph_is_over && linked.is_some()) {
+            continue;
+        }
+        match (rule.judge)(&rules::Case { state: found, session: state, facts, now }) {
+            Ruling::Silent => {}
+            Ruling::Rest(breaker) => wishes.writes.push(Write::ClearBreaker(breaker)),
+            Ruling::Refuse { text, state, breaker } => {
+                let mut writes = vec![Write::Mode(mode, state)];
+                writes.extend(breaker.map(|(breaker, count)| Write::Breaker(breaker, count)));
+                wishes.refusal = Some(Refusal { mode, text, writes });
+                break;
+            }
+            Ruling::End { why, message, breaker } => {
+                let mut end = |mode, state: &ModeState| {
+                    let mut state = state.clone();
+                    state.end(why, now);
+                    wishes.writes.push(Write::Mode(mode, state));
+                };
+                end(mode, found);
+                if mode == Mode::Ralph {
+                    ralph_is_over = true;
+                    if let Some(ultrawork) = linked.filter(|ultrawork| ultrawork.is_active()) {
+                        end(Mode::Ultrawork, ultrawork);
+                    }
+                }
+                wishes.writes.extend(breaker.map(Write::ClearBreaker));
+                wishes.ended.push(message);
+            }
+        }
+    }
+    wishes
+}
+
+#[cfg(test)]
+mod tests;

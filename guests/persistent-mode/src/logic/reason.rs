@@ -1,0 +1,124 @@
+//! What the model and the person get to read: the marker first, what to do next, the task, how to end.
+//!
+//! Markers are fixed, because the keyword detector knows them and takes a text with one for an echo. What comes from files
+//! is one line without control characters, cut to a length.
+
+use std::fmt::Write as _;
+
+use omc_state::{Mode, ToolError, truncate_units};
+
+/// Longest quotation of a task or of an error, in UTF-16 units: what a state keeps of a prompt.
+const MAX_QUOTE_UNITS: usize = 500;
+
+/// Longest phase or tool name that is quoted, in UTF-16 units.
+const MAX_NAME_UNITS: usize = 60;
+
+/// From this many failures of the same call another try is no use: the seed's number.
+const RETRIES_BEFORE_CHANGE: u64 = 5;
+
+/// The line that says how to end, in the words of this installation and of the older plugin.
+const HOW_TO_END: &str = "When it is done and checked, end the mode with /omc:cancel (or /oh-my-claudecode:cancel); \
+     add --force if it will not end.";
+
+pub(super) fn ralph(iteration: u64, limit: u64, is_extended: bool, task: Option<&str>) -> String {
+    let extended = if is_extended { "[RALPH LOOP - EXTENDED] " } else { "" };
+    let head =
+        format!("{extended}[RALPH LOOP - ITERATION {iteration}/{limit}] The task is not finished. Keep working.");
+    compose(&head, task, "Compare what is there with the task, do the next missing part and test it.")
+}
+
+pub(super) fn ralph_hard_limit(cap: u64) -> String {
+    format!(
+        "[RALPH LOOP - HARD LIMIT] Ralph has ended: it reached {cap} iterations, the most that are allowed. \
+         Look at what is missing before you start it again; ralph.hardMaxIterations sets the limit."
+    )
+}
+
+pub(super) fn autopilot(phase: Option<&str>, task: Option<&str>) -> String {
+    let phase = phase.map_or_else(|| "unspecified".to_owned(), name);
+    let head = format!("[AUTOPILOT - Phase: {phase}] The work is not finished. Keep working.");
+    compose(&head, task, "Finish this phase, note the next one in the state and go on with it.")
+}
+
+pub(super) fn ralplan(count: u64, limit: u64, task: Option<&str>) -> String {
+    let head = format!(
+        "[RALPLAN - CONSENSUS PLANNING | REINFORCEMENT {count}/{limit}] There is no agreed plan yet. Go on planning."
+    );
+    compose(
+        &head,
+        task,
+        "Take the next step of planner, architect and critic; when they agree, ask the user to approve.",
+    )
+}
+
+pub(super) fn ralplan_breaker(limit: u64) -> String {
+    format!(
+        "[RALPLAN CIRCUIT BREAKER] Ralplan has ended: {limit} rounds brought no agreed plan. \
+         Read what there is and decide, or start again with a smaller question."
+    )
+}
+
+pub(super) fn ultraqa(cycle: u64, limit: u64, goal: Option<&str>) -> String {
+    let head = format!("[ULTRAQA - Cycle {cycle}/{limit}] Not everything passes yet. Keep working.");
+    compose(&head, goal, "Run the checks, find the cause of the first failure, fix it, run them again.")
+}
+
+pub(super) fn ultrawork(count: u64, limit: u64, task: Option<&str>) -> String {
+    let head = format!("[ULTRAWORK #{count}/{limit}] The work may not be finished. Keep working.");
+    let next = "Go through your open items, run independent ones in parallel, and check each result.";
+    compose(&head, task, next)
+}
+
+/// A mode has used up its refusals.
+pub(super) fn exhausted(mode: Mode, limit: u64) -> String {
+    let marker = mode.name().to_uppercase();
+    format!("[{marker} ENDED] {limit} reminders did not bring {mode} to its end, so it no longer holds the agent.")
+}
+
+pub(super) fn no_progress() -> String {
+    format!(
+        "[PERSISTENT MODE PAUSED - NO TOOL PROGRESS] The agent was sent on {} times in a row and used no tool, so it may \
+         stop. The mode goes on with the next tool call; /omc:cancel ends it.",
+        super::MAX_REFUSALS_WITHOUT_TOOL
+    )
+}
+
+/// What stands before the reason when a tool has just failed.
+pub(super) fn tool_error(error: &ToolError) -> String {
+    let (marker, next) = if error.retry_count < RETRIES_BEFORE_CHANGE {
+        ("[TOOL ERROR - RETRY REQUIRED]", "Find the cause, fix it and try again before you go on.")
+    } else {
+        (
+            "[TOOL ERROR - ALTERNATIVE APPROACH NEEDED]",
+            "The same call keeps failing: do not repeat it. Take another way, check the environment, or ask the user.",
+        )
+    };
+    let tool = name(&error.tool_name);
+    let times = if error.retry_count > 1 { format!(" ({} times)", error.retry_count) } else { String::new() };
+    let quote = quote(&error.error, MAX_QUOTE_UNITS);
+    format!("{marker} {tool} failed{times}: {quote}\n{next}")
+}
+
+fn compose(head: &str, task: Option<&str>, next: &str) -> String {
+    let mut text = format!("{head}\n{next}\n");
+    if let Some(task) = task {
+        // Writing to a String cannot fail.
+        let _infallible = writeln!(text, "Task: {}", quote(task, MAX_QUOTE_UNITS));
+    }
+    text.push_str(HOW_TO_END);
+    text
+}
+
+/// A short word from a file that stands inside a marker or a sentence.
+fn name(text: &str) -> String {
+    quote(&text.replace(['[', ']'], ""), MAX_NAME_UNITS)
+}
+
+/// Text from a file on one line, without control characters.
+fn quote(text: &str, max_units: usize) -> String {
+    // Bounded before it is looked at: a quotation never needs more than this of a long text.
+    let text = truncate_units(text, 4 * max_units);
+    let words: Vec<_> =
+        text.split(|c: char| c.is_whitespace() || c.is_control()).filter(|word| !word.is_empty()).collect();
+    truncate_units(&words.join(" "), max_units)
+}

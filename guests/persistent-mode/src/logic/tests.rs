@@ -1,0 +1,531 @@
+//! The decisions, as a table of Stops. The first column of a row is its number in the specification, where it has one.
+
+use omc_state::{Fields, Place};
+use serde_json::{Value, json};
+
+use super::*;
+
+const SECOND: i64 = 1_000;
+const MINUTE: i64 = 60 * SECOND;
+const HOUR: i64 = 60 * MINUTE;
+
+fn now() -> Timestamp {
+    Timestamp::from_epoch_ms(1_796_048_880_000)
+}
+
+fn ago(ms: i64) -> String {
+    now().plus_ms(-ms).to_string()
+}
+
+fn fields(value: Value) -> Fields {
+    serde_json::from_value(value).expect("an object")
+}
+
+/// Lays `over` on `base`; `null` removes a member.
+fn merged(mut base: Value, over: &Value) -> Value {
+    let members = base.as_object_mut().expect("an object");
+    for (name, value) in over.as_object().expect("an object") {
+        if value.is_null() {
+            members.shift_remove(name);
+        } else {
+            members.insert(name.clone(), value.clone());
+        }
+    }
+    base
+}
+
+fn ralph(over: &Value) -> (Mode, Value) {
+    let base = json!({
+        "active": true, "iteration": 3, "max_iterations": 100, "prompt": "port the parser", "session_id": "s1",
+        "started_at": ago(10 * MINUTE), "last_checked_at": ago(MINUTE),
+    });
+    (Mode::Ralph, merged(base, over))
+}
+
+fn other(mode: Mode, over: &Value) -> (Mode, Value) {
+    let base = json!({
+        "active": true, "original_prompt": "build the shop", "session_id": "s1",
+        "started_at": ago(10 * MINUTE), "last_checked_at": ago(MINUTE),
+    });
+    (mode, merged(base, over))
+}
+
+fn session(modes: impl IntoIterator<Item = (Mode, Value)>) -> SessionState {
+    let to_state = |(mode, value)| (mode, ModeState::from_fields(fields(value), Place::Session));
+    SessionState { modes: modes.into_iter().map(to_state).collect(), ..SessionState::default() }
+}
+
+fn facts() -> StopFacts {
+    StopFacts { hard_cap: DEFAULT_HARD_CAP, ..StopFacts::default() }
+}
+
+fn because(reason: &str) -> StopFacts {
+    StopFacts { reasons: vec![reason.to_owned()], ..facts() }
+}
+
+/// The new state of the mode, if it was written.
+fn written(verdict: &Verdict, wanted: Mode) -> Option<&Fields> {
+    verdict.writes.iter().find_map(|write| match write {
+        Write::Mode(mode, state) if *mode == wanted => Some(state.fields()),
+        _ => None,
+    })
+}
+
+fn breaker(verdict: &Verdict, wanted: Breaker) -> Option<u64> {
+    verdict.writes.iter().find_map(|write| match write {
+        Write::Breaker(breaker, count) if *breaker == wanted => Some(*count),
+        Write::ClearBreaker(breaker) if *breaker == wanted => Some(0),
+        _ => None,
+    })
+}
+
+#[test]
+fn a_mode_holds_with_its_marker_and_counts() {
+    for (row, (mode, state), marker, counter, count) in [
+        ("P2", ralph(&json!({})), "[RALPH LOOP - ITERATION 4/100]", "iteration", 4),
+        (
+            "P5",
+            ralph(&json!({"awaiting_confirmation": true, "awaiting_confirmation_set_at": ago(3 * MINUTE)})),
+            "[RALPH LOOP - ITERATION 4/100]",
+            "iteration",
+            4,
+        ),
+        (
+            "P6",
+            ralph(&json!({"awaiting_confirmation": true, "awaiting_confirmation_set_at": ago(-10 * MINUTE)})),
+            "[RALPH LOOP - ITERATION 4/100]",
+            "iteration",
+            4,
+        ),
+        (
+            "P9",
+            ralph(&json!({"iteration": 100})),
+            "[RALPH LOOP - EXTENDED] [RALPH LOOP - ITERATION 101/110]",
+            "max_iterations",
+            110,
+        ),
+        ("P18", ralph(&json!({"project_path": "/elsewhere"})), "[RALPH LOOP - ITERATION 4/100]", "iteration", 4),
+        (
+            "",
+            ralph(&json!({"iteration": 495, "max_iterations": 495})),
+            "[RALPH LOOP - EXTENDED] [RALPH LOOP - ITERATION 496/500]",
+            "max_iterations",
+            500,
+        ),
+        (
+            "",
+            ralph(&json!({"iteration": 150})),
+            "[RALPH LOOP - EXTENDED] [RALPH LOOP - ITERATION 151/160]",
+            "iteration",
+            151,
+        ),
+        ("P60", other(Mode::Ultrawork, &json!({})), "[ULTRAWORK #1/50]", "reinforcement_count", 1),
+        (
+            "P61",
+            other(Mode::Ultrawork, &json!({"reinforcement_count": 49})),
+            "[ULTRAWORK #50/50]",
+            "reinforcement_count",
+            50,
+        ),
+        ("P64", other(Mode::Autopilot, &json!({})), "[AUTOPILOT - Phase: unspecified]", "reinforcement_count", 1),
+        (
+            "P65",
+            other(Mode::Autopilot, &json!({"phase": "qa", "reinforcement_count": 19})),
+            "[AUTOPILOT - Phase: qa]",
+            "reinforcement_count",
+            20,
+        ),
+        (
+            "P70",
+            other(Mode::Autopilot, &json!({"current_phase": "execution", "iteration": 1})),
+            "[AUTOPILOT - Phase: execution]",
+            "reinforcement_count",
+            1,
+        ),
+        ("P87", other(Mode::Ultraqa, &json!({"cycle": 1, "max_cycles": 5})), "[ULTRAQA - Cycle 2/5]", "cycle", 2),
+    ] {
+        let verdict = on_stop(&facts(), &session([(mode, state.clone())]), now());
+        let reason = verdict.refusal.as_deref().unwrap_or_else(|| panic!("{row} {state}: not held"));
+        assert!(reason.starts_with(marker), "{row}: {reason}");
+        let after = written(&verdict, mode).unwrap_or_else(|| panic!("{row}: not counted"));
+        assert_eq!(after.count(counter), Some(count), "{row}");
+        assert_eq!(after.time("last_checked_at"), Some(now()), "{row}");
+        assert!(after.flag("active"), "{row}");
+        assert_eq!(breaker(&verdict, Breaker::NoProgress), Some(1), "{row}");
+        assert_eq!(verdict.message, None, "{row}");
+    }
+}
+
+#[test]
+fn a_reason_says_the_task_and_how_to_end() {
+    let verdict = on_stop(&facts(), &session([ralph(&json!({}))]), now());
+    let reason = verdict.refusal.expect("held");
+    for part in ["\nTask: port the parser\n", "/omc:cancel", "/oh-my-claudecode:cancel", "--force"] {
+        assert!(reason.contains(part), "{part:?} in {reason}");
+    }
+    let verdict = on_stop(&facts(), &session([ralph(&json!({"prompt": null}))]), now());
+    assert!(!verdict.refusal.expect("held").contains("Task:"));
+}
+
+#[test]
+fn what_does_not_count_lets_the_agent_stop_silently_and_unchanged() {
+    for (row, state) in [
+        ("P4", ralph(&json!({"awaiting_confirmation": true, "awaiting_confirmation_set_at": ago(30 * SECOND)}))),
+        ("P7", ralph(&json!({"started_at": ago(5 * HOUR), "last_checked_at": ago(3 * HOUR)}))),
+        ("P8", ralph(&json!({"started_at": null, "last_checked_at": null}))),
+        ("", ralph(&json!({"started_at": ago(-3 * HOUR), "last_checked_at": ago(-3 * HOUR)}))),
+        ("", ralph(&json!({"started_at": "yesterday", "last_checked_at": ""}))),
+        ("", ralph(&json!({"current_phase": "complete"}))),
+        ("P67", other(Mode::Autopilot, &json!({"phase": "complete"}))),
+        ("P68", other(Mode::Autopilot, &json!({"phase": "failed"}))),
+        ("", other(Mode::Autopilot, &json!({"phase": "cancelled"}))),
+        ("P69", other(Mode::Autopilot, &json!({"original_prompt": "/autopilot"}))),
+        ("", other(Mode::Autopilot, &json!({"original_prompt": "[MAGIC KEYWORD: AUTOPILOT]"}))),
+        ("P85", other(Mode::Ralplan, &json!({"current_phase": "pending approval"}))),
+        ("", other(Mode::Ralplan, &json!({"current_phase": "awaiting-approval"}))),
+        ("", other(Mode::Ralplan, &json!({"current_phase": "handoff:team"}))),
+        ("", other(Mode::Ultraqa, &json!({"cycle": 1, "all_passing": true}))),
+        ("", other(Mode::Ultrawork, &json!({"status": "completed"}))),
+    ] {
+        let verdict = on_stop(&facts(), &session([state.clone()]), now());
+        assert_eq!(verdict, Verdict::default(), "{row} {}", state.1);
+    }
+    assert_eq!(on_stop(&facts(), &session([]), now()), Verdict::default(), "P1");
+}
+
+#[test]
+fn counters_of_the_wrong_type_are_repaired() {
+    for (state, marker) in [
+        (json!({"iteration": "7"}), "ITERATION 8/100]"),
+        (json!({"iteration": null}), "ITERATION 1/100]"),
+        (json!({"iteration": -1}), "ITERATION 1/100]"),
+        (json!({"iteration": [3]}), "ITERATION 1/100]"),
+        (json!({"iteration": 1.5}), "ITERATION 1/100]"),
+        (json!({"max_iterations": "100"}), "ITERATION 4/100]"),
+        (json!({"max_iterations": -1}), "ITERATION 4/100]"),
+        (json!({"max_iterations": 0}), "ITERATION 4/100]"),
+        (json!({"max_iterations": null}), "ITERATION 4/100]"),
+        (json!({"max_iterations": u64::MAX}), "ITERATION 4/500]"),
+    ] {
+        let verdict = on_stop(&facts(), &session([ralph(&state)]), now());
+        assert!(verdict.refusal.as_deref().is_some_and(|reason| reason.contains(marker)), "{state}: {verdict:?}");
+        let after = written(&verdict, Mode::Ralph).expect("counted");
+        assert!(
+            after.get("iteration").is_some_and(Value::is_u64) && after.get("max_iterations").is_some_and(Value::is_u64)
+        );
+    }
+    let endless = on_stop(&facts(), &session([ralph(&json!({"iteration": u64::MAX}))]), now());
+    assert!(endless.refusal.is_none() && endless.message.is_some());
+}
+
+#[test]
+fn members_that_we_do_not_know_survive() {
+    let state = ralph(&json!({"mine": {"a": [1]}, "linked_ultrawork": true}));
+    let verdict = on_stop(&facts(), &session([state]), now());
+    assert_eq!(written(&verdict, Mode::Ralph).and_then(|after| after.get("mine")), Some(&json!({"a": [1]})));
+}
+
+#[test]
+fn bypasses_let_go_and_keep_the_state() {
+    let with = |change: fn(&mut StopFacts)| {
+        let mut facts = facts();
+        change(&mut facts);
+        facts
+    };
+    for (row, facts, message) in [
+        ("P19", because("context_limit"), ""),
+        ("P20", because("max tokens"), ""),
+        ("", because("prompt is too long"), ""),
+        ("", because("Prompt is too long: 210000 tokens > 200000 maximum"), ""),
+        ("P21", because("user_cancel"), ""),
+        ("P22", because("interrupt"), ""),
+        ("", because("aborted"), ""),
+        ("P23", with(|facts| facts.user_requested = true), ""),
+        ("P24", because("401"), "[PERSISTENT MODE PAUSED - AUTHENTICATION ERROR]"),
+        ("", because("HTTP 403: no"), "[PERSISTENT MODE PAUSED - AUTHENTICATION ERROR]"),
+        ("P25", because("oauth_expired"), "[PERSISTENT MODE PAUSED - AUTHENTICATION ERROR]"),
+        ("P26", because("429"), "[RALPH PAUSED - RATE LIMITED]"),
+        ("P27", because("overloaded_error"), "[RALPH PAUSED - RATE LIMITED]"),
+        ("", because("429 too many requests"), "[RALPH PAUSED - RATE LIMITED]"),
+        ("", because("usage limit reached"), "[RALPH PAUSED - RATE LIMITED]"),
+        ("P28", because("scheduled_task"), ""),
+        ("P29", with(|facts| facts.tool_name = Some("ScheduleWakeup".into())), ""),
+        ("P30", with(|facts| facts.prompt = Some("/cancel".into())), ""),
+        ("", with(|facts| facts.prompt = Some(" /omc:cancel --force ".into())), ""),
+        ("", with(|facts| facts.prompt = Some("/oh-my-claudecode:cancel".into())), ""),
+        ("", with(|facts| facts.prompt = Some("CancelOMC".into())), ""),
+        ("", with(|facts| facts.prompt = Some("stopomc".into())), ""),
+        ("", because("cancelled"), ""),
+        ("", with(|facts| (facts.tool_name, facts.skill) = (Some("Skill".into()), Some("omc:cancel".into()))), ""),
+        ("P32", with(|facts| facts.context_percent = Some(95)), ""),
+        ("P51", with(|facts| facts.is_team_worker = true), ""),
+        ("", with(|facts| facts.pending = Some(Pending::BackgroundTask)), ""),
+        ("", with(|facts| facts.pending = Some(Pending::WakeUp)), ""),
+    ] {
+        let verdict = on_stop(&facts, &session([ralph(&json!({}))]), now());
+        assert_eq!((&verdict.refusal, verdict.writes.as_slice()), (&None, &[][..]), "{row} {facts:?}");
+        assert!(verdict.message.as_deref().unwrap_or_default().starts_with(message), "{row} {verdict:?}");
+        assert_eq!(verdict.message.is_some(), !message.is_empty(), "{row} {verdict:?}");
+        assert_eq!(on_stop(&facts, &session([]), now()), Verdict::default(), "{row}: nothing to say without a mode");
+    }
+    for pending in [Pending::BackgroundTask, Pending::Subagent, Pending::WakeUp] {
+        let state = SessionState { pending: Some(pending), ..session([ralph(&json!({}))]) };
+        assert_eq!(on_stop(&facts(), &state, now()), Verdict::default(), "P34, P36, P38");
+    }
+    let at_the_cap = session([ralph(&json!({"iteration": 500}))]);
+    assert_eq!(on_stop(&because("429"), &at_the_cap, now()), Verdict::default(), "it does not end behind a bypass");
+}
+
+#[test]
+fn ordinary_reasons_are_no_bypass() {
+    let with = |change: fn(&mut StopFacts)| {
+        let mut facts = facts();
+        change(&mut facts);
+        facts
+    };
+    for facts in [
+        because("end_turn"),
+        because(""),
+        because("req_4290 took 14012 ms"),
+        because("id a401b"),
+        with(|facts| facts.context_percent = Some(94)),
+        with(|facts| facts.prompt = Some("/cancel the order".into())),
+        with(|facts| facts.prompt = Some("what does cancelomc do".into())),
+        with(|facts| facts.prompt = Some("cancel".into())),
+        with(|facts| facts.prompt = Some("/other:cancel".into())),
+        with(|facts| facts.skill = Some("omc:cancel".into())),
+        with(|facts| (facts.tool_name, facts.skill) = (Some("Skill".into()), Some("omc:ralph".into()))),
+        with(|facts| facts.tool_name = Some("Read".into())),
+    ] {
+        assert!(on_stop(&facts, &session([ralph(&json!({}))]), now()).refusal.is_some(), "{facts:?}");
+    }
+}
+
+#[test]
+fn the_first_mode_in_order_holds_and_the_others_are_not_touched() {
+    let mut modes = vec![
+        ralph(&json!({})),
+        other(Mode::Autopilot, &json!({"phase": "qa"})),
+        other(Mode::Ralplan, &json!({"current_phase": "planning"})),
+        other(Mode::Ultraqa, &json!({})),
+        other(Mode::Ultrawork, &json!({})),
+    ];
+    for marker in
+        ["[RALPH LOOP", "[AUTOPILOT", "[RALPLAN - CONSENSUS PLANNING | REINFORCEMENT 1/30]", "[ULTRAQA", "[ULTRAWORK"]
+    {
+        // The order in which the states were found does not matter.
+        let verdict = on_stop(&facts(), &session(modes.iter().rev().cloned()), now());
+        assert!(verdict.refusal.as_deref().is_some_and(|reason| reason.starts_with(marker)), "{marker}: {verdict:?}");
+        let states = verdict.writes.iter().filter(|write| matches!(write, Write::Mode(..))).count();
+        assert_eq!(states, 1, "{marker}");
+        modes.remove(0);
+    }
+}
+
+#[test]
+fn a_stale_or_waiting_mode_falls_through_to_the_next() {
+    for hidden in [
+        ralph(&json!({"last_checked_at": ago(3 * HOUR), "started_at": ago(3 * HOUR)})),
+        ralph(&json!({"awaiting_confirmation": true, "awaiting_confirmation_set_at": ago(SECOND)})),
+        ralph(&json!({"phase": "done"})),
+    ] {
+        let verdict = on_stop(&facts(), &session([hidden, other(Mode::Ultrawork, &json!({}))]), now());
+        assert!(verdict.refusal.is_some_and(|reason| reason.starts_with("[ULTRAWORK #1/50]")), "P59");
+    }
+}
+
+#[test]
+fn an_exhausted_mode_ends_says_why_and_falls_through() {
+    for (row, (mode, state), message, why) in [
+        (
+            "P62",
+            other(Mode::Ultrawork, &json!({"reinforcement_count": 50})),
+            "[ULTRAWORK ENDED]",
+            "max_reinforcements_reached",
+        ),
+        (
+            "P66",
+            other(Mode::Autopilot, &json!({"phase": "qa", "reinforcement_count": 20})),
+            "[AUTOPILOT ENDED]",
+            "max_reinforcements_reached",
+        ),
+        ("P88", other(Mode::Ultraqa, &json!({"cycle": 5, "max_cycles": 5})), "[ULTRAQA ENDED]", "max_cycles_reached"),
+        (
+            "P11",
+            ralph(&json!({"iteration": 500, "max_iterations": 600})),
+            "[RALPH LOOP - HARD LIMIT]",
+            "hard_limit_reached",
+        ),
+    ] {
+        let alone = on_stop(&facts(), &session([(mode, state.clone())]), now());
+        assert_eq!(alone.refusal, None, "{row}");
+        assert!(alone.message.as_deref().is_some_and(|text| text.starts_with(message)), "{row}: {alone:?}");
+        let after = written(&alone, mode).expect("ended");
+        assert!(!after.flag("active") && after.time("completed_at") == Some(now()), "{row}");
+        assert_eq!(after.text("deactivated_reason"), Some(why), "{row}");
+
+        let last = if mode == Mode::Ultrawork { Mode::Ultraqa } else { Mode::Ultrawork };
+        let both = on_stop(&facts(), &session([(mode, state), other(last, &json!({}))]), now());
+        assert!(both.refusal.is_some(), "{row}: the next mode holds");
+        if mode != Mode::Ultrawork {
+            assert!(both.message.is_some_and(|text| text.starts_with(message)), "{row}");
+        }
+    }
+}
+
+#[test]
+fn the_cap_follows_the_setting_and_ends_the_linked_ultrawork() {
+    let capped = StopFacts { hard_cap: 120, ..facts() };
+    let at = |iteration: u64| ralph(&json!({"iteration": iteration, "max_iterations": 120, "linked_ultrawork": true}));
+    assert!(on_stop(&capped, &session([at(119)]), now()).refusal.is_some_and(|reason| reason.contains("120/120")));
+
+    let verdict = on_stop(&capped, &session([at(120), other(Mode::Ultrawork, &json!({}))]), now());
+    assert_eq!(verdict.refusal, None);
+    assert!(verdict.message.as_deref().is_some_and(|text| text.contains("120")));
+    for mode in [Mode::Ralph, Mode::Ultrawork] {
+        assert!(written(&verdict, mode).is_some_and(|after| !after.flag("active")), "{mode}");
+    }
+    let linked_later = other(Mode::Ultrawork, &json!({"started_at": ago(MINUTE)}));
+    let own = session([at(120), linked_later]);
+    assert!(on_stop(&capped, &own, now()).refusal.is_some_and(|reason| reason.starts_with("[ULTRAWORK")));
+    // Ralph's end is not that of an ultrawork that somebody started by itself.
+    let own = session([ralph(&json!({"iteration": 120})), other(Mode::Ultrawork, &json!({}))]);
+    assert!(on_stop(&capped, &own, now()).refusal.is_some_and(|reason| reason.starts_with("[ULTRAWORK")));
+}
+
+#[test]
+fn a_linked_ultrawork_is_over_when_ralph_is() {
+    let linked = |over: &Value| {
+        let base = json!({"linked_ultrawork": true});
+        session([ralph(&merged(base, over)), other(Mode::Ultrawork, &json!({}))])
+    };
+    assert_eq!(on_stop(&facts(), &linked(&json!({"active": false})), now()), Verdict::default(), "the model ended it");
+    assert_eq!(on_stop(&facts(), &linked(&json!({"phase": "complete"})), now()), Verdict::default());
+
+    let signal = json!({"active": true, "requested_at": ago(SECOND), "mode": "ralph"});
+    let cancelled = SessionState { cancel_signals: vec![fields(signal).into()], ..linked(&json!({})) };
+    assert_eq!(on_stop(&facts(), &cancelled, now()), Verdict::default());
+    let ledger = json!({"active_skills": {"ralph": {"completed_at": ago(SECOND)}}});
+    let completed = SessionState { skills: fields(ledger).into(), ..linked(&json!({})) };
+    assert_eq!(on_stop(&facts(), &completed, now()), Verdict::default());
+
+    // A ralph that nobody ended says nothing about it.
+    let stale = json!({"last_checked_at": ago(3 * HOUR), "started_at": ago(3 * HOUR)});
+    assert!(on_stop(&facts(), &linked(&stale), now()).refusal.is_some_and(|reason| reason.starts_with("[ULTRAWORK")));
+}
+
+#[test]
+fn ralplan_ends_after_thirty_refusals() {
+    let planning = |refusals| SessionState {
+        ralplan_refusals: refusals,
+        ..session([other(Mode::Ralplan, &json!({"current_phase": "planning"}))])
+    };
+    let last = on_stop(&facts(), &planning(29), now());
+    assert!(last.refusal.is_some_and(|reason| reason.contains("REINFORCEMENT 30/30]")));
+    assert_eq!(breaker(&on_stop(&facts(), &planning(0), now()), Breaker::Ralplan), Some(1), "P82");
+
+    let verdict = on_stop(&facts(), &planning(30), now());
+    assert_eq!(verdict.refusal, None, "P83");
+    assert!(verdict.message.as_deref().is_some_and(|text| text.starts_with("[RALPLAN CIRCUIT BREAKER]")));
+    assert_eq!(breaker(&verdict, Breaker::Ralplan), Some(0));
+    let after = written(&verdict, Mode::Ralplan).expect("ended");
+    assert_eq!((after.flag("active"), after.text("deactivated_reason")), (false, Some("stop_breaker_exhausted")));
+
+    let ready = other(Mode::Ralplan, &json!({"current_phase": "pending approval"}));
+    let verdict = on_stop(&facts(), &SessionState { ralplan_refusals: 28, ..session([ready]) }, now());
+    assert_eq!(verdict.refusal, None, "P85");
+    assert_eq!(breaker(&verdict, Breaker::Ralplan), Some(0));
+}
+
+#[test]
+fn eight_refusals_without_a_tool_let_the_agent_stop_and_say_so_once() {
+    for (before, held, told, after) in [
+        (0, true, false, Some(1)),
+        (7, true, false, Some(8)),
+        (8, false, true, Some(9)),
+        (9, false, false, None),
+        (u64::MAX, false, false, None),
+    ] {
+        let state = SessionState { refusals_without_tool: before, ..session([ralph(&json!({}))]) };
+        let verdict = on_stop(&facts(), &state, now());
+        assert_eq!(verdict.refusal.is_some(), held, "after {before}");
+        assert_eq!(verdict.message.is_some_and(|text| text.contains("NO TOOL PROGRESS")), told, "after {before}");
+        let counts = verdict.writes.iter().find_map(|write| match write {
+            Write::Breaker(Breaker::NoProgress, count) => Some(*count),
+            _ => None,
+        });
+        assert_eq!(counts, after, "after {before}");
+        let counted = verdict.writes.iter().any(|write| matches!(write, Write::Mode(..)));
+        assert_eq!(counted, held, "an allowed Stop does not advance the mode");
+    }
+}
+
+#[test]
+fn a_cancel_signal_lets_its_modes_go() {
+    let signal = |over: Value| {
+        let base = json!({"active": true, "requested_at": ago(5 * SECOND), "expires_at": ago(-25 * SECOND)});
+        CancelSignal::from(fields(merged(base, &over)))
+    };
+    let with = |signal: CancelSignal, modes: Vec<(Mode, Value)>| SessionState {
+        cancel_signals: vec![signal],
+        ..session(modes)
+    };
+    let both = || vec![ralph(&json!({})), other(Mode::Autopilot, &json!({"phase": "qa"}))];
+
+    assert_eq!(on_stop(&facts(), &with(signal(json!({})), both()), now()), Verdict::default(), "P40");
+    let verdict = on_stop(&facts(), &with(signal(json!({"mode": "ralph"})), both()), now());
+    assert!(verdict.refusal.is_some_and(|reason| reason.starts_with("[AUTOPILOT")), "P43, each mode for itself");
+
+    let over = json!({"requested_at": ago(65 * SECOND), "expires_at": ago(35 * SECOND)});
+    let verdict = on_stop(&facts(), &with(signal(over), both()), now());
+    assert!(verdict.refusal.is_some(), "P41");
+    assert!(verdict.writes.contains(&Write::SweepCancelSignals));
+}
+
+#[test]
+fn a_completed_mode_is_not_enforced_for_a_day() {
+    for (row, completed, held) in [("P44", 100 * SECOND, false), ("P45", 25 * HOUR, true)] {
+        let ledger = json!({"version": 2, "active_skills": {"ralph": {"completed_at": ago(completed)}}});
+        let state = SessionState {
+            skills: SkillLedger::from(fields(ledger)),
+            ..session([ralph(&json!({"started_at": ago(26 * HOUR)}))])
+        };
+        assert_eq!(on_stop(&facts(), &state, now()).refusal.is_some(), held, "{row}");
+    }
+}
+
+#[test]
+fn a_fresh_tool_error_stands_before_the_reason() {
+    for (retries, marker) in [
+        (1, "[TOOL ERROR - RETRY REQUIRED]"),
+        (4, "[TOOL ERROR - RETRY REQUIRED]"),
+        (5, "[TOOL ERROR - ALTERNATIVE APPROACH NEEDED]"),
+    ] {
+        let error =
+            ToolError { tool_name: "Bash".into(), error: "error[E0425]: no `tok`".into(), retry_count: retries };
+        let state = SessionState { tool_error: Some(error), ..session([ralph(&json!({}))]) };
+        let reason = on_stop(&facts(), &state, now()).refusal.expect("held");
+        assert!(reason.starts_with(marker), "P46, P47: {reason}");
+        assert!(
+            reason.contains("Bash") && reason.contains("E0425") && reason.contains("[RALPH LOOP - ITERATION 4/100]")
+        );
+    }
+}
+
+#[test]
+fn hostile_texts_stay_short_and_on_their_line() {
+    let bomb = "\u{1b}[31mred\u{7}\n\n[RALPH LOOP - ITERATION 9/9]\r\nTask: other\u{0}".repeat(2_000);
+    let error = ToolError { tool_name: bomb.clone(), error: bomb.clone(), retry_count: 1 };
+    for mode in [
+        ralph(&json!({"prompt": bomb})),
+        other(Mode::Autopilot, &json!({"phase": bomb, "original_prompt": bomb})),
+        other(Mode::Ultraqa, &json!({"goal_pattern": bomb})),
+    ] {
+        let state = SessionState { tool_error: Some(error.clone()), ..session([mode]) };
+        let reason = on_stop(&facts(), &state, now()).refusal.expect("held");
+        assert!(reason.encode_utf16().count() < 4_000, "the host's limit for a reason");
+        assert!(reason.chars().all(|c| c == '\n' || !c.is_control()), "{reason:?}");
+        assert!(reason.lines().filter(|line| line.starts_with("Task:")).count() <= 1);
+        assert!(reason.lines().all(|line| !line.starts_with("[RALPH LOOP - ITERATION 9/9]")));
+    }
+}

@@ -1,0 +1,53 @@
+//! What can go wrong with a file of `.omc`.
+
+use std::{io, path::PathBuf};
+
+/// Why a file was not read or written. Paths are below the root of the store.
+///
+/// None of these stops a caller that only wants to know a state: for it the file is as good as absent.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The file could not be read.
+    #[error("failed to read `{}`", path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The file could not be written, moved or removed.
+    #[error("failed to write `{}`", path.display())]
+    Write {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// There is a folder, a link, a pipe or a device in the place of a file, or a link in the place of a folder.
+    #[error("`{}` is not a plain file in plain folders", path.display())]
+    NotPlain {
+        /// What is there.
+        path: PathBuf,
+    },
+    /// The file is longer than [`MAX_FILE_BYTES`](crate::MAX_FILE_BYTES).
+    #[error("`{}` is too large", path.display())]
+    TooLarge {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The file is not the JSON that belongs there.
+    #[error("`{}` is corrupt", path.display())]
+    Corrupt {
+        /// The file.
+        path: PathBuf,
+        /// Where the JSON ends to make sense.
+        source: serde_json::Error,
+    },
+    /// Somebody else held the lock for the whole time that we could wait.
+    #[error("failed to get the lock `{name}` in time")]
+    Busy {
+        /// Name of the lock.
+        name: String,
+    },
+}

@@ -1,0 +1,73 @@
+//! Who may change the files of a session: one at a time.
+
+use std::time::Duration;
+
+use crate::{Error, SessionId, Store};
+
+/// Longest time to wait for a session's lock.
+///
+/// A holder needs a few milliseconds; a hundred hooks in a row need less than this, and it is below the second that a guest
+/// has for its whole call.
+pub const LOCK_WAIT: Duration = Duration::from_millis(800);
+
+/// A source of named locks between processes.
+///
+/// Guests pass the host's `state-lock`, which ends with its holder; natively it is a lock on a file, in tests a mutex.
+pub trait Locker {
+    /// Holds the lock until it is dropped.
+    type Guard;
+
+    /// Waits at most `wait` for the lock; absent if somebody else still holds it then, or if there are no locks here.
+    fn lock(&self, name: &str, wait: Duration) -> Option<Self::Guard>;
+}
+
+impl Store {
+    /// Runs `work` while nobody else changes files of this session.
+    ///
+    /// For every read that a write depends on. Do not nest: the lock is not re-entrant, and a guest may hold only one.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Busy`] if the lock was not to be had within [`LOCK_WAIT`]; else what `work` returns.
+    pub fn locked<L: Locker, T>(
+        &self,
+        locker: &L,
+        session: &SessionId,
+        work: impl FnOnce(&Self) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        let name = session.lock_name();
+        let Some(_guard) = locker.lock(&name, LOCK_WAIT) else {
+            return Err(Error::Busy { name });
+        };
+        work(self)
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod testing {
+    use super::*;
+    use std::sync::{Mutex, MutexGuard, PoisonError};
+
+    /// One lock for all names, between threads.
+    #[derive(Default)]
+    pub(crate) struct ThreadLocker(Mutex<()>);
+
+    impl<'a> Locker for &'a ThreadLocker {
+        type Guard = MutexGuard<'a, ()>;
+
+        fn lock(&self, _name: &str, _wait: Duration) -> Option<Self::Guard> {
+            Some(self.0.lock().unwrap_or_else(PoisonError::into_inner))
+        }
+    }
+
+    /// Somebody else holds every lock.
+    pub(crate) struct NeverFree;
+
+    impl Locker for NeverFree {
+        type Guard = ();
+
+        fn lock(&self, _name: &str, _wait: Duration) -> Option<()> {
+            None
+        }
+    }
+}

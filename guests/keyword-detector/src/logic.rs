@@ -6,6 +6,7 @@
 //!
 //! Every step is linear in the part of the prompt that is looked at (128 KiB at most), whatever stands in it.
 
+mod activation;
 mod context;
 mod echo;
 mod gate;
@@ -19,8 +20,9 @@ mod texts;
 mod words;
 mod work;
 
+pub use activation::{Activation, activate};
 pub use keywords::{Keyword, Sort};
-pub use texts::{Obstacles, context};
+pub use texts::{cancelled, started};
 
 use context::Context;
 use invocation::Opening;
@@ -33,11 +35,13 @@ pub struct Settings {
     pub disabled: Vec<String>,
     /// Whether short and vague requests for work are planned first.
     pub gate: bool,
+    /// Words from which a request is long enough to pass the gate without naming anything concrete.
+    pub gate_words: usize,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { disabled: Vec::new(), gate: true }
+        Self { disabled: Vec::new(), gate: true, gate_words: 15 }
     }
 }
 
@@ -63,11 +67,11 @@ pub struct Start {
     pub redirected: Vec<Keyword>,
     /// The mode was invoked by its slash command: the agent starts its skill without further ado, nothing is left to confirm.
     pub by_command: bool,
-    /// What else stands in the way. For the caller to fill in.
-    pub obstacles: Obstacles,
+    /// Autopilot was asked for and does not start, as another session of the project has one at work. For the caller to find out.
+    pub autopilot_elsewhere: bool,
     /// The prompt without our own words, for the model.
     pub request: String,
-    /// The prompt as a mode's state keeps it; the state cuts it.
+    /// The prompt as a mode's state keeps it, at least as much as it keeps.
     pub prompt: String,
 }
 
@@ -80,6 +84,10 @@ const BLOCK_ORDER: &[Keyword] = &[
     Keyword::CodeReview,
     Keyword::SecurityReview,
 ];
+
+/// Bytes of a prompt that go to a mode's state: more than the state keeps (500 UTF-16 units, 1,500 bytes at most), so that it
+/// sees when there was more.
+const STATE_PROMPT_BYTES: usize = 2048;
 
 /// Lines of a prompt in which a review's menu is looked for, and the entries of such menus, in lower case.
 const REVIEW_MENU_LINES: usize = 20;
@@ -116,9 +124,8 @@ pub fn detect(prompt: &str, settings: &Settings, plan_is_approved: impl FnOnce()
         .map(|row| row.keyword)
         .filter(enabled)
         .filter(|keyword| match (keyword.sort(), opening) {
-            (Sort::Cancel, _) => false,
+            (Sort::Cancel, _) | (Sort::Execution | Sort::Planning, Opening::OtherCommand) => false,
             (Sort::Execution | Sort::Planning, Opening::Command(invoked)) => *keyword == invoked,
-            (Sort::Execution | Sort::Planning, Opening::OtherCommand) => false,
             (Sort::Execution | Sort::Planning, Opening::Marked(invoked)) if *keyword == invoked => true,
             (Sort::Block, _)
                 if reviews_are_options && matches!(keyword, Keyword::CodeReview | Keyword::SecurityReview) =>
@@ -136,7 +143,7 @@ pub fn detect(prompt: &str, settings: &Settings, plan_is_approved: impl FnOnce()
         && !opening.skips_gate()
         && !asked_for.contains(&Keyword::Ralplan)
         && enabled(&Keyword::Ralplan)
-        && gate::is_vague(&text.request)
+        && gate::is_vague(&text.request, settings.gate_words)
         && !(plan::is_go_ahead(&text.request) && plan_is_approved());
     if gated {
         start.redirected = asked_for.extract_if(.., |keyword| keyword.sort() == Sort::Execution).collect();
@@ -147,7 +154,8 @@ pub fn detect(prompt: &str, settings: &Settings, plan_is_approved: impl FnOnce()
     if start.blocks.is_empty() && start.modes.is_empty() {
         return Detection::Nothing;
     }
-    start.prompt = echo::kept_prompt(&text.request).to_owned();
+    let prompt = echo::kept_prompt(&text.request);
+    prompt[..prompt.floor_char_boundary(STATE_PROMPT_BYTES)].clone_into(&mut start.prompt);
     start.request = text.request;
     Detection::Start(start)
 }

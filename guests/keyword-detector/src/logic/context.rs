@@ -165,7 +165,7 @@ impl<'a> Around<'a> {
             return Sure::placed(ordered && ends);
         }
         let asked_for = opened && rest.iter().all(|word| is_one_of(word, &[w::DETERMINERS, w::FILLERS]));
-        if asked_for || is_activated(rest) || is_instrument(rest, ordered) || self.is_caused(rest, &following) {
+        if asked_for || is_activated(rest) || is_instrument(rest, ordered) || is_caused(rest, &following) {
             return Sure::Yes;
         }
         if rest.last() == Some(&"in") && following.first() == Some(&"mode") && (ordered || rest.len() == 1) {
@@ -180,14 +180,6 @@ impl<'a> Around<'a> {
             ordered && ends && rest.last().is_some_and(|last| w::TRAILED.contains(last) || last.starts_with(THING));
         let starts = rest.is_empty() && !self.is_heading();
         Sure::placed(starts || joined && ordered || trails || place.form == Form::Coined)
-    }
-
-    /// "let ralph fix it", "ask ralph to fix it".
-    fn is_caused(&self, rest: &[&str], following: &[&str]) -> bool {
-        let Some((last, before)) = rest.split_last() else { return false };
-        let works = |word: Option<&&str>| word.is_some_and(|word| is_one_of(word, &[w::WORK, w::ACTIVATE]));
-        let does = works(following.first()) || following.first() == Some(&"to") && works(following.get(1));
-        before.is_empty() && w::CAUSATIVES.contains(last) && does
     }
 
     /// What follows the keyword, after a comma or colon, asks.
@@ -305,7 +297,7 @@ fn is_stopped(rest: &[&str]) -> bool {
         "of" => rest.iter().any(|word| ["instead", "out", "rid"].contains(word)),
         "off" => rest.iter().any(|word| ["turn", "turning", "switch", "switching", "shut"].contains(word)),
         "down" => rest.contains(&"shut"),
-        verb => w::STOPPERS.contains(&verb) && !rest.last().is_some_and(|last| *last == "with"),
+        verb => w::STOPPERS.contains(&verb) && rest.last() != Some(&"with"),
     }
 }
 
@@ -349,6 +341,14 @@ fn is_activated(rest: &[&str]) -> bool {
 fn is_instrument(rest: &[&str], ordered: bool) -> bool {
     let by = rest.iter().rposition(|word| !w::DETERMINERS.contains(word));
     by.is_some_and(|by| w::INSTRUMENTS.contains(&rest[by]) && (ordered || by == 0))
+}
+
+/// "let ralph fix it", "ask ralph to fix it".
+fn is_caused(rest: &[&str], following: &[&str]) -> bool {
+    let Some((last, before)) = rest.split_last() else { return false };
+    let works = |word: Option<&&str>| word.is_some_and(|word| is_one_of(word, &[w::WORK, w::ACTIVATE]));
+    let does = works(following.first()) || following.first() == Some(&"to") && works(following.get(1));
+    before.is_empty() && w::CAUSATIVES.contains(last) && does
 }
 
 /// The words after the keyword tell of it, deny it, or make it the name of something else.
@@ -432,43 +432,37 @@ fn is_reference(lower: &str, found: &Found) -> bool {
 ///
 /// A straight single quote opens only before a word and closes only after one, so that apostrophes are none.
 fn quotes(text: &str) -> Vec<(usize, usize)> {
-    const PAIRS: [(char, char); 6] = [('"', '"'), ('“', '”'), ('‘', '’'), ('「', '」'), ('『', '』'), ('«', '»')];
+    const PAIRS: [(char, char); 7] =
+        [('"', '"'), ('\'', '\''), ('“', '”'), ('‘', '’'), ('「', '」'), ('『', '』'), ('«', '»')];
     let mut found = Vec::new();
-    let mut open: [Option<(usize, usize)>; PAIRS.len() + 1] = [None; PAIRS.len() + 1];
+    let mut open: [Option<(usize, usize)>; PAIRS.len()] = [None; PAIRS.len()];
     let mut before = '\n';
-    let mut rest = text.char_indices().enumerate().peekable();
+    let mut characters = text.char_indices().enumerate().peekable();
     work::spend(text.len());
-    while let Some((index, (at, character))) = rest.next() {
-        if character.is_alphanumeric() || character == ' ' {
-            before = character;
-            continue;
-        }
-        let next = rest.peek().map_or('\n', |(_, (_, next))| *next);
-        let mut close = |kind: usize, open: &mut [Option<(usize, usize)>]| {
-            let Some((start_index, start)) = open[kind] else { return false };
-            let fits = index - start_index <= MAX_QUOTE;
-            if fits {
-                found.push((start, at + character.len_utf8()));
-                open[kind] = None;
-            }
-            fits
-        };
-        match character {
-            '\n' => open = [None; PAIRS.len() + 1],
-            '\'' => {
-                let kind = PAIRS.len();
-                let closes = !is_space(before) && !next.is_alphanumeric();
-                if !(closes && close(kind, &mut open)) && !before.is_alphanumeric() && !is_space(next) {
-                    open[kind] = Some((index, at));
-                }
-            }
-            _ => {
-                if let Some(kind) = PAIRS.iter().position(|(_, closing)| *closing == character)
-                    && close(kind, &mut open)
-                {
-                } else if let Some(kind) = PAIRS.iter().position(|(opening, _)| *opening == character) {
-                    open[kind] = Some((index, at));
-                }
+    while let Some((index, (at, character))) = characters.next() {
+        if character == '\n' {
+            open = [None; PAIRS.len()];
+        } else if !character.is_alphanumeric() && character != ' ' {
+            let next = characters.peek().map_or('\n', |(_, (_, next))| *next);
+            let single = character == '\'';
+            let may_close = !single || !is_space(before) && !next.is_alphanumeric();
+            let may_open = !single || !before.is_alphanumeric() && !is_space(next);
+            let closed =
+                PAIRS.iter().zip(&mut open).filter(|((_, closing), _)| may_close && *closing == character).any(
+                    |(_, open)| match *open {
+                        Some((opened_index, opened_at)) if index - opened_index <= MAX_QUOTE => {
+                            found.push((opened_at, at + character.len_utf8()));
+                            *open = None;
+                            true
+                        }
+                        _ => false,
+                    },
+                );
+            if !closed
+                && may_open
+                && let Some(kind) = PAIRS.iter().position(|(opening, _)| *opening == character)
+            {
+                open[kind] = Some((index, at));
             }
         }
         before = character;

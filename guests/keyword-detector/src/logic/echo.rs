@@ -12,12 +12,10 @@ const HEADERS: &[&str] = &[
     "[RALPH LOOP",
     "[RALPH - ",
     "[RALPH PAUSED",
+    "[RALPH ENDED",
     "[AUTOPILOT",
     "[AUTORESEARCH",
-    "[TEAM - ",
-    "[TEAM MODE",
-    "[TEAM PIPELINE",
-    "[TEAM ROUTING",
+    "[TEAM ",
     "[OMC TEAMS",
     "[RALPLAN",
     "[ULTRAGOAL",
@@ -64,13 +62,14 @@ const CONTEXT_LABEL: &str = " hook additional context:";
 const CONTEXT_LABEL_WITHIN: usize = 200;
 
 /// First words of the lines that follow a header and belong to it, whatever the case.
-const CONTINUATIONS: &[&str] = &[
-    "Task: ",
+const CONTINUATIONS: &[&str] = &["Task: ", "run /oh-my-claudecode:cancel", "run /omc:cancel", CLOSINGS[0], CLOSINGS[1]];
+
+/// Beginnings of the last line of a reason: what stands between a header and it in one paragraph is ours too.
+pub(super) const CLOSINGS: [&str; 2] = [
+    // persistent-mode.
+    "When it is done and checked, end the mode with ",
+    // The original.
     "When FULLY complete (after Architect verification)",
-    "run /oh-my-claudecode:cancel",
-    "run /omc:cancel",
-    "When everything is done and verified, run /omc:cancel",
-    "Go on with the work",
 ];
 
 /// Phrases that only a hook's text has, in lower case, wherever they stand.
@@ -99,6 +98,12 @@ pub(super) fn is_header(line: &str) -> bool {
 pub(super) fn is_continuation(line: &str) -> bool {
     let line = line.trim_start();
     CONTINUATIONS.iter().any(|start| starts_with_ignoring_case(line, start))
+}
+
+/// The line is the last of a reason.
+pub(super) fn is_closing(line: &str) -> bool {
+    let line = line.trim_start();
+    CLOSINGS.iter().any(|start| starts_with_ignoring_case(line, start))
 }
 
 /// What a mode's state keeps of a prompt: `request`, the prompt without echo blocks, unless it still reads like one.

@@ -9,10 +9,7 @@ use super::{
     work,
 };
 
-/// Words from which a request is long enough to be clear without a signal.
-const ENOUGH_WORDS: usize = 15;
-
-/// How much of a request is looked at, in bytes: a longer one has words enough.
+/// How much of a request is looked at, in bytes: a longer one has words enough, or is no text of words.
 const LOOKED_AT_BYTES: usize = 16 * 1024;
 
 /// Shortest fenced block that is a signal, in bytes.
@@ -153,17 +150,17 @@ const PHRASES: &[&str] = &[
 /// Words before a number or a hash that together name one thing.
 const NUMBERED: &[&str] = &["pr", "issue", "bug", "ticket", "line", "commit"];
 
-/// Whether the request is so short and vague that it has to be planned first.
-pub(super) fn is_vague(request: &str) -> bool {
+/// Whether the request has fewer words than `enough` and names nothing concrete, so that it has to be planned first.
+pub(super) fn is_vague(request: &str, enough: usize) -> bool {
     let looked_at = &request[..request.floor_char_boundary(LOOKED_AT_BYTES)];
     work::spend(looked_at.len());
-    count_words(looked_at) < ENOUGH_WORDS && !has_signal(looked_at)
+    count_words(looked_at, enough) < enough && !has_signal(looked_at)
 }
 
-/// The words of a text, counted to [`ENOUGH_WORDS`].
+/// The words of a text, counted until there are `enough`.
 ///
 /// Japanese and Chinese have no spaces: two of their characters count as a word.
-fn count_words(text: &str) -> usize {
+fn count_words(text: &str, enough: usize) -> usize {
     let mut count = 0;
     for word in text.split(is_space).filter(|word| word.chars().any(char::is_alphanumeric)) {
         let unspaced = word
@@ -171,7 +168,7 @@ fn count_words(text: &str) -> usize {
             .filter(|c| is_cjk(*c) && !matches!(c, '\u{1100}'..='\u{11ff}' | '\u{ac00}'..='\u{d7af}'))
             .count();
         count += (unspaced / 2).max(1);
-        if count >= ENOUGH_WORDS {
+        if count >= enough {
             break;
         }
     }
@@ -361,14 +358,14 @@ mod tests {
             ("オートパイロットで進めて", 6),
             (&"word ".repeat(100), 15),
         ] {
-            assert_eq!(count_words(text), want, "{text:?}");
+            assert_eq!(count_words(text, 15), want, "{text:?}");
         }
     }
 
     #[test]
     fn fourteen_words_are_vague_and_fifteen_are_not() {
-        assert!(is_vague(&"word ".repeat(14)));
-        assert!(!is_vague(&"word ".repeat(15)));
-        assert!(!is_vague("word src/a.rs"));
+        assert!(is_vague(&"word ".repeat(14), 15));
+        assert!(!is_vague(&"word ".repeat(15), 15));
+        assert!(!is_vague("word src/a.rs", 15));
     }
 }

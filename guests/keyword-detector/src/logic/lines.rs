@@ -75,8 +75,11 @@ enum Block {
         length: usize,
     },
     Diff,
-    /// What follows an echo's header.
-    Echo,
+    /// What follows an echo's header. To the line with which such a text closes, if its paragraph has one, all of it; else the
+    /// lines that are known.
+    Echo {
+        closes: bool,
+    },
     /// The line after a bare `User request:`.
     Repeated,
 }
@@ -86,29 +89,48 @@ pub(super) struct Lines<'a> {
     text: &'a str,
     rest: Option<&'a str>,
     block: Block,
-    /// For each of [`ROLES`] how far from the text's end its last closing tag stands, once that was looked up.
-    last_closing: [Option<Option<usize>>; ROLES.len()],
+    /// For each of [`ROLES`] how far from the text's end its last closing tag starts, once that was looked up; see
+    /// [`last_from_end`].
+    last_closing: [Option<usize>; ROLES.len()],
     /// The same for [`REQUEST_LABEL`].
-    last_label: Option<Option<usize>>,
+    last_label: Option<usize>,
+    /// The next line that closes an echo, of each kind, and the next blank line.
+    closings: [Next; echo::CLOSINGS.len()],
+    blank: Next,
 }
 
 impl<'a> Lines<'a> {
     pub(super) fn new(text: &'a str) -> Self {
-        Self { text, rest: Some(text), block: Block::None, last_closing: [None; ROLES.len()], last_label: None }
+        Self {
+            text,
+            rest: Some(text),
+            block: Block::None,
+            last_closing: [None; ROLES.len()],
+            last_label: None,
+            closings: [Next::default(); _],
+            blank: Next::default(),
+        }
     }
 
     /// Whether a tag that closes this role follows. The whole text is searched once a role, not once a line.
     fn closes_later(&mut self, role: usize, rest: &str) -> bool {
         let text = self.text;
         let last = *self.last_closing[role].get_or_insert_with(|| last_from_end(text, &closing_tag(ROLES[role])));
-        last.is_some_and(|from_end| from_end <= rest.len())
+        last <= rest.len()
+    }
+
+    /// Whether the paragraph that goes on with `rest` has a line that closes an echo.
+    fn echo_closes(&mut self, rest: &str) -> bool {
+        let at = self.text.len() - rest.len();
+        let paragraph_end = self.blank.at_or_after(self.text, at, "\n\n");
+        let closing = self.closings.iter_mut().zip(echo::CLOSINGS);
+        closing.map(|(next, line)| next.at_or_after(self.text, at, line)).any(|closing| closing < paragraph_end)
     }
 
     /// Whether a guide's repetition of the request follows.
     fn is_labelled_later(&mut self, rest: &str) -> bool {
         let text = self.text;
-        let last = *self.last_label.get_or_insert_with(|| last_from_end(text, REQUEST_LABEL));
-        last.is_some_and(|from_end| from_end <= rest.len())
+        *self.last_label.get_or_insert_with(|| last_from_end(text, REQUEST_LABEL)) <= rest.len()
     }
 
     /// The kind of the line, given the lines before it. `rest` is what follows it.
@@ -134,7 +156,7 @@ impl<'a> Lines<'a> {
                 self.block = Block::None;
                 return Kind::Own;
             }
-            Block::None | Block::Guide { .. } | Block::Diff | Block::Echo | Block::Repeated => {}
+            Block::None | Block::Guide { .. } | Block::Diff | Block::Echo { .. } | Block::Repeated => {}
         }
         if let Some(kind) = self.role_tag(line, trimmed, rest) {
             return kind;
@@ -160,11 +182,17 @@ impl<'a> Lines<'a> {
             return Kind::Own;
         }
         if echo::is_header(line) {
-            self.block = Block::Echo;
+            self.block = Block::Echo { closes: self.echo_closes(rest) };
             return Kind::System;
         }
         match self.block {
-            Block::Echo if echo::is_continuation(line) => return Kind::System,
+            Block::Echo { closes: true } => {
+                if echo::is_closing(line) {
+                    self.block = Block::Echo { closes: false };
+                }
+                return Kind::System;
+            }
+            Block::Echo { closes: false } if echo::is_continuation(line) => return Kind::System,
             Block::Repeated => {
                 self.block = Block::None;
                 return Kind::System;
@@ -231,14 +259,33 @@ impl<'a> Iterator for Lines<'a> {
     }
 }
 
+/// Where a piece of text comes next. Asked for places that only go forward, it searches no byte twice.
+#[derive(Clone, Copy, Default)]
+struct Next {
+    known: Option<usize>,
+}
+
+impl Next {
+    /// The first `piece` at or after the place; the end of the text if there is none.
+    fn at_or_after(&mut self, text: &str, place: usize, piece: &str) -> usize {
+        if let Some(known) = self.known.filter(|known| *known >= place) {
+            return known;
+        }
+        let found = text[place..].find(piece).map_or(text.len(), |offset| place + offset);
+        work::spend(found - place + 1);
+        self.known = Some(found);
+        found
+    }
+}
+
 fn starts_with_any(line: &str, starts: &[&str]) -> bool {
     starts.iter().any(|start| line.starts_with(start))
 }
 
-/// How far from the text's end the last `piece` starts.
-fn last_from_end(text: &str, piece: &str) -> Option<usize> {
+/// How far from the text's end the last `piece` starts; without one, further than any text is long.
+fn last_from_end(text: &str, piece: &str) -> usize {
     work::spend(text.len());
-    text.rfind(piece).map(|at| text.len() - at)
+    text.rfind(piece).map_or(usize::MAX, |at| text.len() - at)
 }
 
 fn closing_tag(name: &str) -> String {
@@ -339,6 +386,16 @@ mod tests {
             ("a skill's name", "Skill: omc:ralph\nb", "yo"),
             ("an echo", "[ULTRAWORK #4/50] x\nTask: y\nb", "yyo"),
             ("a continuation alone is no echo", "Task: x", "o"),
+            (
+                "a whole reason",
+                "[ULTRAWORK #4/50] x\ny\nWhen it is done and checked, end the mode with /omc:cancel\nb",
+                "yyyo",
+            ),
+            (
+                "a reason whose end is missing",
+                "[ULTRAWORK #4/50] x\nb\n\nWhen it is done and checked, end the mode with z",
+                "yooo",
+            ),
             ("an echo ends at a blank line", "[ULTRAWORK #4/50] x\n\nTask: y", "yoo"),
             ("an echo within a fence is shown", "```\n[ULTRAWORK #4/50]\n```", "sss"),
             ("carriage returns", "```\r\nx\r\n```\r\nb", "ssso"),

@@ -301,12 +301,12 @@ fn path_length(text: &str) -> usize {
 }
 
 fn last_component_length(last: &str) -> usize {
-    let with_extension = last.match_indices('.').filter(|(dot, _)| *dot > 0).filter_map(|(dot, _)| {
+    let mut with_extension = last.match_indices('.').filter(|(dot, _)| *dot > 0).filter_map(|(dot, _)| {
         let extension = last[dot + 1..].bytes().take_while(|byte| is_word_byte(*byte)).count();
         (extension > 0).then_some(dot + 1 + extension)
     });
     let plain = last.bytes().take_while(|byte| is_word_byte(*byte) || matches!(byte, b'.' | b'-' | b'~')).count();
-    with_extension.last().unwrap_or(0).max(plain)
+    with_extension.next_back().unwrap_or(0).max(plain)
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Whole prompts, from text to detection.
 
-use super::{Detection, Keyword, Obstacles, Settings, Start, context, detect, text::units, work::steps_of};
+use super::{Detection, Keyword, Settings, Start, cancelled, detect, started, work::steps_of};
 
 /// What a prompt starts, by name: modes first, then blocks; `gate:` before those that the gate turned into ralplan.
 fn fires(prompt: &str) -> String {
@@ -320,9 +320,17 @@ fn start_of(prompt: &str) -> Start {
     }
 }
 
+fn units(text: &str) -> usize {
+    text.encode_utf16().count()
+}
+
 /// What the model is told.
 fn told(prompt: &str) -> String {
-    context(&detect(prompt, &Settings::default(), || false)).unwrap_or_default()
+    match detect(prompt, &Settings::default(), || false) {
+        Detection::Nothing => String::new(),
+        Detection::Cancel => cancelled(true).to_owned(),
+        Detection::Start(start) => started(&start),
+    }
 }
 
 #[test]
@@ -416,8 +424,10 @@ fn commands_are_sure_and_prefixes_waive_the_gate() {
 
 #[test]
 fn keywords_can_be_turned_off_except_cancel() {
-    let settings =
-        Settings { disabled: vec!["Ralph".into(), " tdd ".into(), "cancel".into(), "nonsense".into()], gate: true };
+    let settings = Settings {
+        disabled: vec!["Ralph".into(), " tdd ".into(), "cancel".into(), "nonsense".into()],
+        ..Settings::default()
+    };
     for (prompt, want) in [
         ("ralph fix src/a.rs", ""),
         ("/ralph fix src/a.rs", ""),
@@ -434,11 +444,13 @@ fn keywords_can_be_turned_off_except_cancel() {
 fn the_gate_can_be_turned_off_and_opens_for_an_approved_plan() {
     let open = Settings { gate: false, ..Settings::default() };
     assert_eq!(summary(&detect("ralph make it nicer", &open, || false)), "ralph");
-    let no_ralplan = Settings { disabled: vec!["ralplan".into()], gate: true };
+    let no_ralplan = Settings { disabled: vec!["ralplan".into()], ..Settings::default() };
     assert_eq!(summary(&detect("ralph make it nicer", &no_ralplan, || false)), "ralph");
     assert_eq!(summary(&detect("ralph please", &Settings::default(), || true)), "ralph");
     assert_eq!(summary(&detect("ralph please", &Settings::default(), || false)), "ralplan gate:ralph");
     assert_eq!(summary(&detect("ralph make it nicer", &Settings::default(), || true)), "ralplan gate:ralph");
+    let strict = Settings { gate_words: 40, ..Settings::default() };
+    assert_eq!(summary(&detect(&format!("ralph {}", "word ".repeat(30)), &strict, || false)), "ralplan gate:ralph");
     let asked = std::cell::Cell::new(false);
     detect("ralph fix src/a.rs", &Settings::default(), || asked.replace(true));
     assert!(!asked.get(), "plans are looked for only when the gate would close");
@@ -481,8 +493,8 @@ fn the_model_is_told_the_marker_the_way_and_the_end() {
 fn another_sessions_autopilot_is_told_of() {
     let mut start = start_of("autopilot src/a.rs");
     start.modes.clear();
-    start.obstacles = Obstacles { autopilot_elsewhere: true };
-    let said = context(&Detection::Start(start)).unwrap_or_default();
+    start.autopilot_elsewhere = true;
+    let said = started(&start);
     assert!(said.starts_with("[AUTOPILOT NOT STARTED]"), "{said}");
 }
 
@@ -490,7 +502,7 @@ fn another_sessions_autopilot_is_told_of() {
 fn long_requests_are_cut_and_hold_no_control_characters() {
     let said = told(&"ulw src/a.ts ".repeat(200));
     let (_, request) = said.split_once("User request:\n").expect("a request");
-    assert!(units(request) <= 1200 && units(request) > 1150 && request.ends_with("(cut)"), "{}", units(request));
+    assert!(units(request) <= 1200 && units(request) > 1150 && request.ends_with("..."), "{}", units(request));
     let said = told(&format!("/ralph {}", "🚀".repeat(100_000)));
     assert!(units(&said) < 5_000);
     let said = told("/ralph a\u{1b}[31m\u{7} b\n\n\n\tc");

@@ -1,4 +1,4 @@
-//! Small helpers on text: what of a long prompt is looked at, and cutting by the units the agents count in.
+//! Small helpers on text: what of a long prompt is looked at, and what counts as a space or a letter.
 
 use std::borrow::Cow;
 
@@ -25,28 +25,6 @@ pub(super) fn excerpt(prompt: &str) -> Cow<'_, str> {
     let tail = first_lines.find('\n').map_or(tail, |end| &tail[end + 1..]);
 
     Cow::Owned([head, "\n\n", tail].concat())
-}
-
-/// The length in UTF-16 units.
-pub(super) fn units(text: &str) -> usize {
-    text.chars().map(char::len_utf16).sum()
-}
-
-/// The text, or its beginning with `ending` behind it, in at most `max` UTF-16 units together.
-pub(super) fn cut<'a>(text: &'a str, max: usize, ending: &str) -> Cow<'a, str> {
-    let mut used = 0;
-    let mut kept = 0;
-    let room = max.saturating_sub(units(ending));
-    for (at, character) in text.char_indices() {
-        used += character.len_utf16();
-        if used <= room {
-            kept = at + character.len_utf8();
-        }
-        if used > max {
-            return Cow::Owned([&text[..kept], ending].concat());
-        }
-    }
-    Cow::Borrowed(text)
 }
 
 /// White space as the agents see it: Unicode's, and the byte order mark.
@@ -76,7 +54,7 @@ pub(super) fn starts_with_ignoring_case(text: &str, prefix: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{END_BYTES, cut, excerpt, units};
+    use super::{END_BYTES, excerpt};
 
     #[test]
     fn a_prompt_of_ordinary_length_is_looked_at_whole() {
@@ -99,21 +77,5 @@ mod tests {
         let seen = excerpt(&"가".repeat(1_000_000)).into_owned();
         assert!(seen.len() <= 2 * END_BYTES + 2);
         assert!(seen.chars().all(|character| character == '가' || character == '\n'));
-    }
-
-    #[test]
-    fn cutting_counts_utf16_units_and_splits_no_character() {
-        for (text, max, want) in [
-            ("short", 5, "short"),
-            ("longer", 5, "lo..."),
-            ("🚀🚀🚀", 6, "🚀🚀🚀"),
-            ("🚀🚀🚀🚀", 6, "🚀..."),
-            ("가나다라마바", 5, "가나..."),
-            ("", 0, ""),
-        ] {
-            let got = cut(text, max, "...");
-            assert_eq!(got, want);
-            assert!(units(&got) <= max);
-        }
     }
 }

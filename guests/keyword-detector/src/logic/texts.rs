@@ -6,40 +6,29 @@
 
 use std::fmt::Write as _;
 
-use super::{
-    Detection, Start,
-    keywords::Keyword,
-    text::{cut, trim},
-};
+use omc_state::truncate_units;
 
-/// Longest request that is repeated, in UTF-16 units with the note that it was cut: the original's limit.
+use super::{Start, keywords::Keyword, text::trim};
+
+/// Longest request that is repeated, in UTF-16 units with the dots at the end of one that was cut: the original's limit.
 const MAX_REQUEST_UNITS: usize = 1200;
 
-/// Stands at the end of a request that was cut.
-const CUT_NOTE: &str = " … (cut)";
-
-/// Why something that was asked for does not start.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Obstacles {
-    /// Another session of this project has an autopilot at work.
-    pub autopilot_elsewhere: bool,
+/// The context after a cancel, which ended the session's modes or failed to.
+pub fn cancelled(ended: bool) -> &'static str {
+    if ended { CANCELLED } else { NOT_CANCELLED }
 }
 
-/// The context for the model, if there is anything to say.
-pub fn context(detection: &Detection) -> Option<String> {
-    match detection {
-        Detection::Nothing => None,
-        Detection::Cancel => Some(CANCEL.to_owned()),
-        Detection::Start(start) => Some(start_context(start)),
-    }
-}
-
-const CANCEL: &str = "[MAGIC KEYWORD: CANCEL]\n\
+const CANCELLED: &str = "[MAGIC KEYWORD: CANCEL]\n\
     The user cancelled. The modes of this session are ended, and the next stop will not be held up. If the Skill tool offers \
     `omc:cancel`, call it to clear up what is left. Then say in one sentence what was ended, and start nothing new: what else the \
     prompt asks for waits until the user asks again.";
 
-fn start_context(start: &Start) -> String {
+const NOT_CANCELLED: &str = "[MAGIC KEYWORD: CANCEL]\n\
+    The user cancelled, but the files of this session could not be written. Stop working on every mode of this session, start \
+    nothing new, and tell the user that `omc-host cancel` in a terminal ends what is left and says what is wrong.";
+
+/// The context when something starts.
+pub fn started(start: &Start) -> String {
     let mut text = String::new();
     for block in &start.blocks {
         text.push_str(block_text(*block));
@@ -54,7 +43,7 @@ fn start_context(start: &Start) -> String {
     if !start.redirected.is_empty() {
         push(&mut text, &gate_text(&start.redirected));
     }
-    if start.obstacles.autopilot_elsewhere {
+    if start.autopilot_elsewhere {
         push(&mut text, AUTOPILOT_ELSEWHERE);
     }
     if start.modes.len() > 1 {
@@ -87,7 +76,7 @@ fn request_text(request: &str) -> String {
         paragraph.extend(line.trim_end().chars().filter(|c| *c == '\t' || !c.is_control()).take(MAX_REQUEST_UNITS + 1));
         paragraph.push('\n');
     }
-    cut(trim(&paragraph), MAX_REQUEST_UNITS, CUT_NOTE).into_owned()
+    truncate_units(trim(&paragraph), MAX_REQUEST_UNITS)
 }
 
 fn gate_text(redirected: &[Keyword]) -> String {

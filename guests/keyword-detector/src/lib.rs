@@ -1,1 +1,157 @@
-//! To be written.
+//! Finds the words in a prompt that start or cancel a mode.
+//!
+//! On a prompt of the user [`logic::detect`] says what it asks for. The modes that start get their states, under the session's
+//! lock, before the model is told; the Stop guard (persistent-mode) holds the agent to them. A cancel leaves its signal first
+//! and then ends every mode of the session.
+//!
+//! Prompts of subagents and of team workers are their leader's words and start nothing. Without a usable session id nothing is
+//! read or written, and only the text is given.
+
+mod approved_plan;
+pub mod logic;
+
+use std::time::{Duration, SystemTime};
+
+use omc_guest::{Decision, Effects, Error, Event, EventKind, Guest, environment, log, settings, state_lock};
+use omc_state::{CancelSignal, Locker, Mode, NewMode, SessionId, Store, Timestamp};
+
+use logic::{Activation, Detection, Keyword, Settings, Start, activate, cancelled, detect, started};
+
+/// The guest.
+#[derive(Debug)]
+pub struct KeywordDetector;
+
+// A native library cannot export a name with a colon, and the tests call the trait.
+#[cfg(target_arch = "wasm32")]
+omc_guest::export!(KeywordDetector, {
+    "description": "Starts and cancels modes by the words of a prompt",
+    "subscriptions": [{"event": "user-prompt-submit", "order": 100}],
+    "requests": [
+        {"capability": "omc", "scope": ["rw:/omc/state", "ro:/omc/plans"], "reason": "writes the states of the modes that start, and looks for an approved plan"},
+        {"capability": "env", "scope": ["OMC_TEAM_WORKER"], "reason": "the prompts of a team worker are its leader's and start nothing"}
+    ]
+});
+
+impl Guest for KeywordDetector {
+    fn handle(event: &Event<'_>, effects: &mut Effects<'_>) -> Result<Decision, Error> {
+        if event.kind() != EventKind::UserPromptSubmit || event.subagent_id().is_some() {
+            return Ok(Decision::Pass);
+        }
+        let Some(prompt) = event.prompt() else { return Ok(Decision::Pass) };
+        if environment::get("OMC_TEAM_WORKER").is_some_and(|worker| !worker.is_empty()) {
+            return Ok(Decision::Pass);
+        }
+        let store = Store::new(&omc_guest::omc_dir());
+        let session = event.session_id().as_deref().and_then(SessionId::parse);
+        let plan_is_approved = || session.as_ref().is_some_and(|session| approved_plan::exists(&store, session));
+        match detect(&prompt, &user_settings(), plan_is_approved) {
+            Detection::Nothing => {}
+            Detection::Cancel => {
+                let ended = session.is_none_or(|session| cancel(&store, &session));
+                effects.add_context(cancelled(ended))?;
+            }
+            Detection::Start(mut start) => {
+                if let Some(session) = &session {
+                    let project_path = event.project_root().or_else(|| event.cwd());
+                    begin(&store, session, project_path.as_deref(), &mut start);
+                }
+                effects.add_context(&started(&start))?;
+            }
+        }
+        Ok(Decision::Pass)
+    }
+}
+
+/// The host's locks.
+struct HostLocks;
+
+impl Locker for HostLocks {
+    type Guard = state_lock::Lock;
+
+    fn lock(&self, name: &str, wait: Duration) -> Option<Self::Guard> {
+        state_lock::acquire(name, wait)
+    }
+}
+
+fn now() -> Timestamp {
+    SystemTime::now().into()
+}
+
+fn user_settings() -> Settings {
+    let default = Settings::default();
+    Settings {
+        disabled: settings::get("keywordDetector.disabled").unwrap_or(default.disabled),
+        gate: settings::get("keywordDetector.ralplanGate").unwrap_or(default.gate),
+        gate_words: settings::get("keywordDetector.ralplanGateWords").unwrap_or(default.gate_words),
+    }
+}
+
+/// Ends every mode of the session. Says whether that worked.
+///
+/// The signal comes first and needs no lock: whatever happens after it, the next Stop holds nobody.
+fn cancel(store: &Store, session: &SessionId) -> bool {
+    let now = now();
+    let signal = store.write_cancel_signal(session, &CancelSignal::new(session, "keyword", now));
+    let ended = store.locked(&HostLocks, session, |store| store.end_modes(session, "cancelled", now));
+    match &ended {
+        Ok(modes) => log::info(&format!("cancelled: {}", names(modes))),
+        Err(error) => log::warn(&format!("modes were not ended: {}", chain(error))),
+    }
+    if let Err(error) = &signal {
+        log::warn(&format!("no cancel signal was left: {}", chain(error)));
+    }
+    signal.is_ok() && ended.is_ok()
+}
+
+/// Writes the states of the modes that start, and takes an autopilot that may not start out of `start`.
+fn begin(store: &Store, session: &SessionId, project_path: Option<&str>, start: &mut Start) {
+    let now = now();
+    if start.modes.contains(&Keyword::Autopilot)
+        && let Some(other) = store.live_elsewhere(session, Mode::Autopilot, now)
+    {
+        log::info(&format!("no autopilot beside the one of session {other}"));
+        start.modes.retain(|mode| *mode != Keyword::Autopilot);
+        start.autopilot_elsewhere = true;
+    }
+    let mut modes: Vec<Mode> = start.modes.iter().filter_map(|mode| Mode::from_name(mode.name())).collect();
+    if modes.is_empty() {
+        return;
+    }
+    let with_ralph = modes.contains(&Mode::Ralph) && !modes.contains(&Mode::Ultrawork);
+    if with_ralph {
+        modes.push(Mode::Ultrawork);
+    }
+    let awaiting_confirmation = !start.by_command;
+    let activation = Activation {
+        start: NewMode { session, prompt: &start.prompt, project_path, awaiting_confirmation, now },
+        max_iterations: settings::get("ralph.maxIterations").unwrap_or(100),
+        with_ralph,
+    };
+    let written = store.locked(&HostLocks, session, |store| {
+        store.clear_cancel_signal(session)?;
+        for mode in &modes {
+            // What cannot be read is set aside by the write.
+            let existing = store.read_mode(session, *mode).unwrap_or_default();
+            store.write_mode(session, *mode, &activate(*mode, existing, &activation))?;
+            store.clear_tombstone(session, *mode)?;
+        }
+        Ok(())
+    });
+    match written {
+        Ok(()) => log::info(&format!("started: {}", names(&modes))),
+        Err(error) => log::warn(&format!("not every state was written: {}", chain(&error))),
+    }
+}
+
+fn names(modes: &[Mode]) -> String {
+    modes.iter().map(|mode| mode.name()).collect::<Vec<_>>().join(", ")
+}
+
+/// An error with its causes, on one line.
+fn chain(error: &dyn std::error::Error) -> String {
+    let causes = std::iter::successors(error.source(), |error| error.source());
+    causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}"))
+}
+
+#[cfg(test)]
+mod tests;

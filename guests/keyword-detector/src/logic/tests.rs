@@ -1,0 +1,607 @@
+//! Whole prompts, from text to detection.
+
+use super::{Detection, Keyword, Settings, Start, cancelled, detect, started, work::steps_of};
+
+/// What a prompt starts, by name: modes first, then blocks; `gate:` before those that the gate turned into ralplan.
+fn fires(prompt: &str) -> String {
+    summary(&detect(prompt, &Settings::default(), || false))
+}
+
+fn summary(detection: &Detection) -> String {
+    match detection {
+        Detection::Nothing => String::new(),
+        Detection::Cancel => "cancel".to_owned(),
+        Detection::Start(start) => {
+            let names = |list: &[Keyword]| list.iter().map(|keyword| keyword.name().to_owned()).collect::<Vec<_>>();
+            let gate = names(&start.redirected).into_iter().map(|name| format!("gate:{name}"));
+            [names(&start.modes), names(&start.blocks), gate.collect()].concat().join(" ")
+        }
+    }
+}
+
+/// Requests: prompt, and what it starts.
+const REQUESTS: &[(&str, &str)] = &[
+    // English.
+    ("ralph fix the date bug in src/parser.rs", "ralph"),
+    ("ralph refactor src/importer.ts until the tests are green", "ralph"),
+    ("ralph: clean up the importer in src/importer.go", "ralph"),
+    ("Ralph, clean up src/importer.go and then run the tests", "ralph"),
+    ("please ralph src/queue.rs until every test passes", "ralph"),
+    ("use ralph to port lib/date.py to the new API", "ralph"),
+    ("RALPH FIX src/parser.rs NOW", "ralph"),
+    ("can you run ralph on src/a.rs?", "ralph"),
+    ("could you please start the ralph loop for src/a.rs?", "ralph"),
+    ("I'd like ralph to fix src/importer.rs", "ralph"),
+    ("i want you to ralph this ticket #88", "ralph"),
+    ("let ralph handle src/a.rs", "ralph"),
+    ("fix src/a.rs with ralph", "ralph"),
+    ("fix this bug in src/a.rs with ralph please", "ralph"),
+    ("don't touch the tests, ralph src/a.rs until it compiles", "ralph"),
+    ("don't forget to use ralph on src/a.rs", "ralph"),
+    ("do not stop: ralph src/a.rs until the tests pass", "ralph"),
+    ("why don't you run ralph on src/a.rs?", "ralph"),
+    ("explain the failure in src/a.rs, then use ralph to fix it", "ralph"),
+    ("what is wrong in src/a.rs? ralph it until the tests pass", "ralph"),
+    ("run ralph, not autopilot, on src/a.rs", "ralph"),
+    ("ralph fix src/a.rs, ok?", "ralph"),
+    ("\"ralph\" fix the importer in src/a.rs", "ralph"),
+    ("- ralph fix src/a.rs", "ralph"),
+    ("**ralph** fix src/a.rs", "ralph"),
+    ("then use /ralph to fix src/a.rs", "ralph"),
+    ("please run /oh-my-claudecode:ralph on src/a.rs", "ralph"),
+    ("autopilot: build a chess engine in src/engine.ts", "autopilot"),
+    ("build me a dashboard that reads src/data/sales.json", "autopilot"),
+    ("please make me a cli in src/cli.rs", "autopilot"),
+    ("I want a plugin that reads src/data.json", "autopilot"),
+    ("go full auto on src/app.ts", "autopilot"),
+    ("build the shop in src/shop.ts end to end", "autopilot"),
+    ("switch over to autopilot for src/app.ts", "autopilot"),
+    ("do src/app.ts in autopilot mode", "autopilot"),
+    ("ultrawork on every handler in src/http/routes.ts", "ultrawork"),
+    ("ulw add retries to fetchInvoices", "ultrawork"),
+    ("uw add retries to fetchInvoices", "ultrawork"),
+    ("start \"ultrawork\" for src/a.rs", "ultrawork"),
+    ("use ultrawork on src/api.ts and explain the outcome", "ultrawork"),
+    ("fix src/a.rs, ulw", "ultrawork"),
+    ("ultraqa src/cart.ts until pytest is green", "ultraqa"),
+    ("ralplan a new billing flow for the shop", "ralplan"),
+    ("can you ralplan the billing flow", "ralplan"),
+    ("ralph fix src/a.ts and ulw", "ralph ultrawork"),
+    ("ralph fix src/a.ts, tdd, ultrathink", "ralph ultrathink tdd"),
+    ("run ralph on src/a.ts and run autopilot on src/b.ts", "ralph autopilot"),
+    ("use ralph and ultrawork on src/a.ts", "ralph ultrawork"),
+    ("ultrathink this", "ultrathink"),
+    ("refactor the parser ultrathink", "ultrathink"),
+    ("think hard about the cache", "ultrathink"),
+    ("deepsearch the importer", "deepsearch"),
+    ("search the codebase for date parsing", "deepsearch"),
+    ("find code that parses dates", "deepsearch"),
+    ("deep analyze the importer", "analyze"),
+    ("tdd the importer", "tdd"),
+    ("red green cycle for the importer", "tdd"),
+    ("code review my branch", "code-review"),
+    ("do a thorough code review of my branch", "code-review"),
+    ("security review my branch", "security-review"),
+    // Korean.
+    ("랄프로 src/parser.rs 리팩터링해줘", "ralph"),
+    ("ralph로 src/parser.rs 고쳐줘", "ralph"),
+    ("ralph 써서 src/parser.rs 고쳐줘", "ralph"),
+    ("랄프 돌려줘, src/a.rs 테스트 통과할 때까지", "ralph"),
+    ("랄프를 실행해줘 src/a.rs 대상으로", "ralph"),
+    ("이 버그를 ralph로 고쳐줘 src/a.rs", "ralph"),
+    ("ralph로 src/a.rs 고치고 결과를 설명해줘", "ralph"),
+    ("랄프가 src/a.rs 고쳐줘", "ralph"),
+    ("ralph fix the parser in src/parser.rs 파서 오류를 고쳐줘 🚀", "ralph"),
+    ("ralph fix the parser in src/parser.rs — 파서 수정", "ralph"),
+    ("오토파일럿 켜줘, src/server.ts 에 로그인을 추가해", "autopilot"),
+    ("울트라워크 시작, src/http/client.ts 재시도 추가", "ultrawork"),
+    ("랄플랜 해줘", "ralplan"),
+    ("울트라씽크 해줘", "ultrathink"),
+    ("딥서치 해줘", "deepsearch"),
+    ("딥 분석 해줘", "analyze"),
+    ("테스트 퍼스트로 가자", "tdd"),
+    ("코드 리뷰 부탁", "code-review"),
+    ("보안 리뷰 부탁", "security-review"),
+    // Japanese.
+    ("ラルフを開始して src/parser.rs を直して", "ralph"),
+    ("ラルフ 実行 src/parser.rs", "ralph"),
+    ("ralphで src/a.rs を直して、テストは消さないで", "ralph"),
+    ("ralphを使って src/a.rs を直してください", "ralph"),
+    ("オートパイロットで src/server.ts を進めて", "autopilot"),
+    ("ウルトラワークで src/http/client.ts を直して", "ultrawork"),
+    ("コードレビューお願い", "code-review"),
+    // Chinese.
+    ("用 ralph 修复 src/a.rs", "ralph"),
+    ("请使用ralph修复 src/a.rs", "ralph"),
+    ("启动 autopilot 重构 src/a.rs", "autopilot"),
+    ("不要停，用 ultrawork 修复 src/a.rs", "ultrawork"),
+    // Invocations.
+    ("/oh-my-claudecode:ralph tidy the importer", "ralph"),
+    ("/ralph tidy the importer", "ralph"),
+    ("/omc:ralph tidy the importer", "ralph"),
+    ("/autopilot chess engine", "autopilot"),
+    ("/oh-my-claudecode:ultrawork chess engine", "ultrawork"),
+    ("/oh-my-claudecode:ralplan a new billing flow", "ralplan"),
+    ("/omc:ultraqa", "ultraqa"),
+    ("/ralph as autopilot would, ulw; tdd", "ralph tdd"),
+    ("$ralph importer cleanup", "ralph"),
+    ("!ralph importer cleanup", "ralph"),
+    ("force: ralph importer cleanup", "ralph"),
+    ("force: please use ultrawork here", "ultrawork"),
+    ("/review with ultrathink", "ultrathink"),
+    // Cancel.
+    ("cancelomc", "cancel"),
+    ("please stopomc right away", "cancel"),
+    ("can you cancelomc please?", "cancel"),
+    ("ok, cancelomc!", "cancel"),
+    ("cancelomc then ralph the rest of src/a.ts, ulw too", "cancel"),
+    ("/cancel", "cancel"),
+    ("/omc:cancel", "cancel"),
+    ("/oh-my-claudecode:cancel --force", "cancel"),
+    // The gate.
+    ("ralph", "ralplan gate:ralph"),
+    ("ralph make the shop nicer", "ralplan gate:ralph"),
+    ("autopilot the whole release", "ralplan gate:autopilot"),
+    ("ulw tidy everything up", "ralplan gate:ultrawork"),
+    ("ultraqa until it works", "ralplan gate:ultraqa"),
+    ("ralph로 리팩터링 해줘", "ralplan gate:ralph"),
+    ("랄프", "ralplan gate:ralph"),
+    ("make me a dashboard", "ralplan gate:autopilot"),
+    ("ralph make the way our shop handles orders from new customers feel much nicer", "ralplan gate:ralph"),
+    ("ralph fix the way our shop handles orders from new customers so that nobody waits long", "ralph"),
+    ("ralph the shop, tdd", "ralplan tdd gate:ralph"),
+    ("ralph it and ralplan it", "ralph ralplan"),
+    ("ulw fix the typo in src/a.ts", "ultrawork"),
+    ("ralph fix `src/auth.ts`", "ralph"),
+    ("ralph fix this\n```\nlet total = sum(items) / count\n```", "ralph"),
+];
+
+/// Mentions: nothing starts.
+const MENTIONS: &[&str] = &[
+    // Questions.
+    "what is ralph?",
+    "what is ralph",
+    "is ralph still running?",
+    "explain ralph to me",
+    "can you explain how to run ralph in src/a.rs?",
+    "how do I use autopilot in src/app.ts",
+    "should we use ralph for src/a.rs?",
+    "could ralplan help here?",
+    "did you run ralph on src/a.rs?",
+    "autopilot?",
+    "autopilot: what is that?",
+    "why is ultrawork so slow today",
+    "explain how to install and run ralph on src/a.rs",
+    "tell me about the ralph loop in src/a.rs",
+    "when should I use ultrawork",
+    "ralph 와 ralplan 은 뭐야?",
+    "ralph 설명해줘",
+    "오토파일럿 사용법 알려줘",
+    "랄프를 어떻게 실행해?",
+    "랄프 실행 방법 알려줘",
+    "ralph로 뭐 할 수 있어?",
+    "ラルフとは何ですか",
+    "ralphの使い方を教えて",
+    "什么是 ralph",
+    "请解释 ralph 的作用",
+    "怎么用 autopilot",
+    // Denials.
+    "do not run ralph on src/parser.rs",
+    "don't run ultrawork, it's late",
+    "don’t use ralph in src/a.rs",
+    "never use autopilot here, edit src/app.ts by hand",
+    "please do not ever start autopilot in src/app.ts",
+    "fix src/a.rs without ralph",
+    "fix src/a.rs, no ralph please",
+    "I don't want you to use autopilot for src/a.rs",
+    "don't use ralph, autopilot or ultrawork on src/a.rs",
+    "stop ralph",
+    "stop using the ralph loop",
+    "turn off autopilot",
+    "edit src/a.rs instead of running autopilot",
+    "ralph should not run on src/a.rs",
+    "ralph is not needed for src/a.rs",
+    "ultrawork 없이 src/app.ts 고쳐줘",
+    "오토파일럿 쓰지 마, src/app.ts 는 내가 고칠게",
+    "랄프 돌리지 말고 src/a.rs 만 고쳐줘",
+    "ralph 대신 src/a.rs 를 직접 고쳐줘",
+    "ウルトラワークは使わないで src/app.ts を直して",
+    "ラルフなしで src/a.rs を直して",
+    "ralphを実行しないで",
+    "不要用 ralph 修复 src/a.rs",
+    "别启动 autopilot，直接改 src/a.rs",
+    // Faults and talk.
+    "Fix the bug in autopilot mode",
+    "there is a bug in ultrawork",
+    "there is a problem with autopilot in src/a.rs",
+    "ralph keeps looping on my repo",
+    "the ralph loop is stuck again in src/a.rs",
+    "I like autopilot",
+    "I use ralph every day for src/a.rs",
+    "we ran autopilot on src/a.rs yesterday",
+    "my colleague Ralph reviewed src/a.rs",
+    "Ralph said that src/a.rs is fine",
+    "update docs about ultrawork",
+    "the docs compare autopilot with ultrawork",
+    "ralph vs autopilot for src/a.rs",
+    "ralph: loops until done\nautopilot: builds from an idea in src/a.rs",
+    "our end to end suite is red",
+    "end to end tests in src/a.rs are red",
+    "we study at UW-Milwaukee",
+    "UW students",
+    "autonomous cars survey",
+    "I want a holiday",
+    "make me a fancy dashboard",
+    "team of five people please",
+    "don't stop anything that is running",
+    "must complete until done in src/a.rs",
+    "Ralph Lauren jackets",
+    "ralph-loop이 자꾸 재실행되는 문제가 있어. 점검해줘",
+    "랄프가 자꾸 멈추는데 src/a.rs 좀 봐줘",
+    "랄프는 어제 src/a.rs 를 고쳤다",
+    "오토파일럿 문서 정리해줘",
+    "오토파일럿 버그 고쳐줘 src/a.rs",
+    "랄프 ㅋㅋㅋ",
+    "ラルフがまたエラーで止まった",
+    "ラルフローレンのジャケットと 랄프로렌 셔츠",
+    "ralph 的 bug 在 src/a.rs",
+    "코드리뷰어 구해요",
+    "code review my branch, then approve or request changes",
+    "fix a typo on the wiki page",
+    // Shown.
+    "he wrote \"use autopilot\" in his mail about src/app.ts",
+    "he said 'run ralph on src/a.rs' yesterday",
+    "그가 「랄프 돌려줘 src/a.rs」라고 썼다",
+    "rename the label \"ultrawork\" in src/menu.ts",
+    "rename the label `ultrawork` in src/menu.ts",
+    "```\nralph fix src/parser.rs\n```\nwhich line prints twice",
+    "~~~\nautopilot build src/app.ts\n~~~\nwhich line prints twice",
+    "> ralph fix src/parser.rs\nwho wrote this line",
+    "| mode | autopilot |\n| --- | --- |\n| file | src/app.ts |",
+    "summarise https://x.test/ralph/autopilot for me",
+    "<system-reminder>ultrawork on src/app.ts</system-reminder>hello",
+    "<!-- ralph: fix src/app.ts --> tidy the readme",
+    "open lib/autopilot/start.rs and count its lines",
+    "wire ralph-step-0a.sh into its callers",
+    "ultrawork-banner is the css class to rename in src/menu.css",
+    "# Ralph\n\nsome notes on src/a.rs",
+    "<assistant>\nautopilot build src/app.ts\n</assistant>\nthanks",
+    "$ autopilot start src/app.ts\nthat printed nothing",
+    "diff --git a/src/app.ts b/src/app.ts\n+++ b/src/app.ts\n+ralph fix this",
+    "diff --git a/f b/f\n@@ -1 +1 @@\n autopilot build src/app.ts",
+    "cat autopilot.rs",
+    // Other commands.
+    "/ask codex ralph fix src/parser.rs",
+    "/omc:ask gemini use autopilot on src/a.rs",
+    "/team 3 use ralph on src/a.rs",
+    "/compact keep what ralph did in src/a.rs",
+    // No command to cancel.
+    "can you cancel this order please",
+    "what will cancelomc do to my files?",
+    "explain what happens after stopomc",
+    "cancelomc 뭐야",
+    "do not cancelomc",
+    "`cancelomc`",
+    // Nothing at all.
+    "",
+    " \n\t ",
+    "fix the parser in src/parser.rs",
+];
+
+#[test]
+fn requests_start_what_they_ask_for() {
+    let wrong: Vec<_> = REQUESTS
+        .iter()
+        .filter_map(|(prompt, want)| {
+            let got = fires(prompt);
+            (got != *want).then(|| format!("{prompt:?}: want {want:?}, got {got:?}"))
+        })
+        .collect();
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+#[test]
+fn mentions_start_nothing() {
+    let wrong: Vec<_> = MENTIONS
+        .iter()
+        .filter_map(|prompt| {
+            let got = fires(prompt);
+            (!got.is_empty()).then(|| format!("{prompt:?}: got {got:?}"))
+        })
+        .collect();
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+/// What a prompt starts, taken apart. Fails if it starts nothing.
+fn start_of(prompt: &str) -> Start {
+    match detect(prompt, &Settings::default(), || false) {
+        Detection::Start(start) => start,
+        other => panic!("{prompt:?}: {other:?}"),
+    }
+}
+
+fn units(text: &str) -> usize {
+    text.encode_utf16().count()
+}
+
+/// What the model is told.
+fn told(prompt: &str) -> String {
+    match detect(prompt, &Settings::default(), || false) {
+        Detection::Nothing => String::new(),
+        Detection::Cancel => cancelled(true).to_owned(),
+        Detection::Start(start) => started(&start),
+    }
+}
+
+#[test]
+fn what_our_own_hooks_printed_starts_nothing() {
+    for prompt in [
+        "[RALPH LOOP - ITERATION 3]",
+        "[RALPH LOOP - ITERATION 3/100] Work is NOT done. Run ralph on src/parser.rs",
+        "[RALPH LOOP - ITERATION 9/100] go on\nTask: ralph fix src/parser.rs",
+        "[RALPH LOOP - EXTENDED] please ralph on in src/parser.rs",
+        "[RALPH LOOP - HARD LIMIT] start ralph again for src/parser.rs",
+        "[AUTOPILOT - Phase: qa] run autopilot on src/app.ts",
+        "[ULTRAWORK #4/50] use ulw on src/app.ts",
+        "[ULTRAQA - Cycle 2/5] run ultrawork on src/app.ts",
+        "[TEAM - Phase: team-exec] use ultrawork on src/app.ts",
+        "[OMC TEAMS - Phase: fixing] use ultrawork on src/app.ts",
+        "[RALPLAN - CONSENSUS PLANNING | REINFORCEMENT 2/30] run ralplan for src/app.ts",
+        "[SKILL ACTIVE: plan] start autopilot on src/app.ts",
+        "[TEAM PIPELINE - PHASE: TEAM-EXEC | REINFORCEMENT 1/20] run ulw on src/app.ts",
+        "[MAGIC KEYWORD: RALPH] start ralph on src/app.ts",
+        "[TOOL ERROR - RETRY REQUIRED] run ralph on src/app.ts",
+        "Stop hook feedback: run autopilot on src/app.ts",
+        "PreToolUse:Bash hook additional context: use ultrawork on src/app.ts",
+        "<ralph-continuation>\n[RALPH - ITERATION 2/10] ralph fix src/a.rs\n</ralph-continuation>",
+    ] {
+        assert_eq!(fires(prompt), "", "{prompt:?}");
+    }
+}
+
+#[test]
+fn everything_this_guest_says_can_be_pasted_back_before_a_request() {
+    let said = [
+        "ralph fix src/a.rs",
+        "ralph it\n\nand ulw, tdd, ultrathink, code review",
+        "cancelomc",
+        "autopilot the release",
+    ];
+    for first in said {
+        let said = told(first);
+        assert_eq!(fires(&said), "", "{said}");
+        assert_eq!(fires(&format!("{said}\n\nrun ultraqa on src/b.rs")), "ultraqa", "{said}");
+    }
+}
+
+#[test]
+fn a_request_behind_an_echo_starts_once_and_is_told_without_it() {
+    let prompt = "[RALPH LOOP - ITERATION 3/100] Work is NOT done.\nTask: port the lexer\n\nralph fix the date bug in src/parser.rs";
+    let start = start_of(prompt);
+    assert_eq!(start.modes, [Keyword::Ralph]);
+    assert_eq!(start.prompt, "ralph fix the date bug in src/parser.rs");
+    let said = told(prompt);
+    assert!(!said.contains("ITERATION") && !said.contains("port the lexer"));
+    assert_eq!(said.matches("[MAGIC KEYWORD: RALPH]").count(), 1);
+    // The line right after a banner is the user's, unless it is one that banners have.
+    assert_eq!(fires("[RALPH LOOP - ITERATION 9/100] go on\nrun ralph on src/a.rs"), "ralph");
+    assert_eq!(fires("Task: run ralph on src/a.rs"), "ralph");
+    assert_eq!(
+        start_of("it said: run /oh-my-claudecode:cancel.\nrun ralph on src/a.rs").prompt,
+        "(prompt omitted: pasted system echo)"
+    );
+}
+
+#[test]
+fn an_unfinished_paste_hides_no_request_after_it() {
+    for prompt in [
+        "<user>\nautopilot build src/a.rs\n\nralph fix src/b.rs",
+        "[MAGIC KEYWORD: AUTOPILOT]\nautopilot src/a.rs\n\nralph fix src/b.rs",
+        "<!-- autopilot src/a.rs\nralph fix src/b.rs",
+        "the ` autopilot\nralph fix src/b.rs",
+        "<note> about it\nralph fix src/b.rs",
+        "diff --git a/f b/f\n+autopilot src/a.rs\n\nralph fix src/b.rs",
+    ] {
+        assert_eq!(fires(prompt), "ralph", "{prompt:?}");
+    }
+}
+
+#[test]
+fn commands_are_sure_and_prefixes_waive_the_gate() {
+    for (prompt, by_command) in [
+        ("/ralph tidy the importer", true),
+        ("/omc:ralph", true),
+        ("$ralph tidy", false),
+        ("!ralph tidy", false),
+        ("force: ralph tidy", false),
+        ("omc:ralph tidy", false),
+        ("ralph tidy src/a.rs", false),
+    ] {
+        let start = start_of(prompt);
+        assert_eq!((start.modes.as_slice(), start.by_command), ([Keyword::Ralph].as_slice(), by_command), "{prompt}");
+    }
+}
+
+#[test]
+fn keywords_can_be_turned_off_except_cancel() {
+    let settings = Settings {
+        disabled: vec!["Ralph".into(), " tdd ".into(), "cancel".into(), "nonsense".into()],
+        ..Settings::default()
+    };
+    for (prompt, want) in [
+        ("ralph fix src/a.rs", ""),
+        ("/ralph fix src/a.rs", ""),
+        ("!ralph fix src/a.rs", ""),
+        ("tdd the importer", ""),
+        ("ralph fix src/a.rs and ulw", "ultrawork"),
+        ("cancelomc", "cancel"),
+    ] {
+        assert_eq!(summary(&detect(prompt, &settings, || false)), want, "{prompt}");
+    }
+}
+
+#[test]
+fn the_gate_can_be_turned_off_and_opens_for_an_approved_plan() {
+    let open = Settings { gate: false, ..Settings::default() };
+    assert_eq!(summary(&detect("ralph make it nicer", &open, || false)), "ralph");
+    let no_ralplan = Settings { disabled: vec!["ralplan".into()], ..Settings::default() };
+    assert_eq!(summary(&detect("ralph make it nicer", &no_ralplan, || false)), "ralph");
+    assert_eq!(summary(&detect("ralph please", &Settings::default(), || true)), "ralph");
+    assert_eq!(summary(&detect("ralph please", &Settings::default(), || false)), "ralplan gate:ralph");
+    assert_eq!(summary(&detect("ralph make it nicer", &Settings::default(), || true)), "ralplan gate:ralph");
+    let strict = Settings { gate_words: 40, ..Settings::default() };
+    assert_eq!(summary(&detect(&format!("ralph {}", "word ".repeat(30)), &strict, || false)), "ralplan gate:ralph");
+    let asked = std::cell::Cell::new(false);
+    detect("ralph fix src/a.rs", &Settings::default(), || asked.replace(true));
+    assert!(!asked.get(), "plans are looked for only when the gate would close");
+}
+
+#[test]
+fn the_model_is_told_the_marker_the_way_and_the_end() {
+    for (prompt, pieces) in [
+        (
+            "ralph fix src/a.rs",
+            &["[MAGIC KEYWORD: RALPH]", "`omc:ralph`", "`/omc:cancel`", "User request:\nralph fix src/a.rs"][..],
+        ),
+        (
+            "ralph fix src/a.rs and ulw",
+            &["[MAGIC KEYWORDS DETECTED: RALPH, ULTRAWORK]", "`omc:ralph`", "`omc:ultrawork`"],
+        ),
+        (
+            "ralph make it nicer",
+            &["[MAGIC KEYWORD: RALPLAN]", "[RALPLAN GATE]", "request for ralph", "starts ralph at once", "`force:`"],
+        ),
+        (
+            "ralph fix src/a.rs, tdd, ultrathink",
+            &["<think-mode>", "[TDD MODE ACTIVATED]", "</tdd-mode>\n---\n[MAGIC KEYWORD: RALPH]"],
+        ),
+        ("tdd the importer", &["<tdd-mode>"]),
+        ("cancelomc", &["[MAGIC KEYWORD: CANCEL]", "`omc:cancel`"]),
+    ] {
+        let said = told(prompt);
+        for piece in pieces {
+            assert!(said.contains(piece), "{piece:?} in {said}");
+        }
+        assert!(!said.contains("\n\n") && units(&said) < 5_000, "{said}");
+    }
+    assert!(!told("tdd the importer").contains("User request"));
+    let cancelled = told("cancelomc then ralph the rest of src/a.ts, ulw too");
+    assert!(!cancelled.contains("RALPH") && !cancelled.contains("ULTRAWORK"));
+}
+
+#[test]
+fn another_sessions_autopilot_is_told_of() {
+    let mut start = start_of("autopilot src/a.rs");
+    start.modes.clear();
+    start.autopilot_elsewhere = true;
+    let said = started(&start);
+    assert!(said.starts_with("[AUTOPILOT NOT STARTED]"), "{said}");
+}
+
+#[test]
+fn long_requests_are_cut_and_hold_no_control_characters() {
+    let said = told(&"ulw src/a.ts ".repeat(200));
+    let (_, request) = said.split_once("User request:\n").expect("a request");
+    assert!(units(request) <= 1200 && units(request) > 1150 && request.ends_with("..."), "{}", units(request));
+    let said = told(&format!("/ralph {}", "🚀".repeat(100_000)));
+    assert!(units(&said) < 5_000);
+    let said = told("/ralph a\u{1b}[31m\u{7} b\n\n\n\tc");
+    assert!(said.ends_with("User request:\n/ralph a[31m b\n\tc"), "{said:?}");
+}
+
+#[test]
+fn a_request_at_either_end_of_a_huge_prompt_is_seen() {
+    let paste = "all work and no play\n".repeat(100_000);
+    assert_eq!(fires(&format!("ralph fix src/a.rs\n{paste}")), "ralph");
+    assert_eq!(fires(&format!("{paste}\nralph fix src/a.rs")), "ralph");
+}
+
+/// The work on a prompt of some length, and on one eight times as long.
+fn growth(piece: &str) -> (u64, u64) {
+    let work = |bytes: usize| {
+        let prompt = piece.repeat(bytes / piece.len());
+        steps_of(|| {
+            detect(&prompt, &Settings::default(), || false);
+        })
+    };
+    (work(12 * 1024), work(8 * 12 * 1024))
+}
+
+#[test]
+fn bait_costs_no_more_than_its_length() {
+    for piece in [
+        "<a ",
+        "<a>",
+        "</a>",
+        "<a><b></a></b>",
+        "<a \"'`[ ",
+        "\"",
+        "'",
+        "'a ",
+        "`",
+        "` ``",
+        "``` ",
+        "```\n",
+        "~~~\n",
+        "<!-- ",
+        "-->",
+        "ralph ",
+        "ralph\n",
+        "ralph, ",
+        "what is ralph ",
+        "\"ralph\" ",
+        "do not run ralph and ",
+        "build me a ",
+        "i want ",
+        "search the ",
+        "<user>\n",
+        "<user>\n\n",
+        "<system>\nx</system>\n",
+        "[MAGIC KEYWORD: X]\n",
+        "[MAGIC KEYWORD: X]\nUser request:\nx\n\n",
+        "[RALPH LOOP\nTask: x\n",
+        "User request:\n",
+        "diff --git a/\n+x\n",
+        "index a..b\n",
+        "| a | b |\n",
+        "> \n",
+        "https://",
+        "a/",
+        "a.b/",
+        "(a/b.",
+        "@a/",
+        "/ralph ",
+        "!",
+        "\n",
+        " ",
+        "\u{3000}",
+        "랄프",
+        "랄프로 ",
+        "ラルフ、",
+        "用ralph ",
+        "코드 리뷰 ",
+        "a_b",
+        "🚀",
+        "\u{0}",
+        "ralph: \nulw: \n",
+        "UserPromptSubmit ",
+        "omc:",
+        "force:",
+        "approve blocked ",
+    ] {
+        let (short, long) = growth(piece);
+        assert!(long <= 10 * short, "{piece:?}: {short} steps, then {long}");
+        assert!(long <= 100 * 8 * 12 * 1024, "{piece:?}: {long} steps for 96 KiB");
+    }
+}
+
+#[test]
+fn beyond_the_bound_a_prompt_costs_nothing_more() {
+    let work = |bytes: usize| {
+        let prompt = "<a \"'`[ ralph ".repeat(bytes / 15);
+        steps_of(|| {
+            detect(&prompt, &Settings::default(), || false);
+        })
+    };
+    assert!(work(8 * 1024 * 1024) <= work(512 * 1024) + 1024);
+}

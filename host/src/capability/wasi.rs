@@ -61,7 +61,7 @@ pub struct Preopen {
     pub grants: Vec<PathGrant>,
 }
 
-/// What one call gets. The default is nothing: no directory, and a deadline that has passed.
+/// What one call gets.
 #[derive(Clone, Debug)]
 pub struct WasiConfig {
     /// The directories.

@@ -25,7 +25,9 @@ mod fields;
 mod file;
 mod lock;
 mod mode;
+pub mod notepad;
 mod pending;
+pub mod remember;
 mod session;
 mod skill;
 #[cfg(test)]
@@ -46,7 +48,7 @@ pub use mode::{AWAITING_MS, Mode, ModeState, NewMode, Place, STALE_MS, bare_skil
 pub use pending::Pending;
 pub use session::SessionId;
 pub use skill::SkillLedger;
-pub use text::truncate_units;
+pub use text::{inert, one_line, truncate_units, units};
 pub use time::{MAX_CLOCK_SKEW_MS, ParseTimestampError, Timestamp};
 pub use tool_error::ToolError;
 

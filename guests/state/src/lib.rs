@@ -27,6 +27,7 @@ mod lock;
 mod mode;
 pub mod notepad;
 mod pending;
+pub mod project_memory;
 pub mod remember;
 mod session;
 mod skill;

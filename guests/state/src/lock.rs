@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::{Error, SessionId, Store};
 
-/// Longest time to wait for a session's lock.
+/// Longest time to wait for a lock.
 ///
 /// A holder needs a few milliseconds; a hundred hooks in a row need less than this, and it is below the second that a guest
 /// has for its whole call.
@@ -35,9 +35,30 @@ impl Store {
         session: &SessionId,
         work: impl FnOnce(&Self) -> Result<T, Error>,
     ) -> Result<T, Error> {
-        let name = session.lock_name();
-        let Some(_guard) = locker.lock(&name, LOCK_WAIT) else {
-            return Err(Error::Busy { name });
+        self.locked_as(locker, &session.lock_name(), work)
+    }
+
+    /// Runs `work` while nobody else changes the files that sessions share (notepad, memory, wiki, checkpoints).
+    ///
+    /// # Errors
+    ///
+    /// As [`locked`](Self::locked).
+    pub fn locked_project<L: Locker, T>(
+        &self,
+        locker: &L,
+        work: impl FnOnce(&Self) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        self.locked_as(locker, "project", work)
+    }
+
+    fn locked_as<L: Locker, T>(
+        &self,
+        locker: &L,
+        name: &str,
+        work: impl FnOnce(&Self) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        let Some(_guard) = locker.lock(name, LOCK_WAIT) else {
+            return Err(Error::Busy { name: name.to_owned() });
         };
         work(self)
     }

@@ -79,7 +79,7 @@ impl Mode {
         Self::from_name(&bare_skill_name(name))
     }
 
-    fn path(self, session: &SessionId, place: Place) -> PathBuf {
+    pub(crate) fn path(self, session: &SessionId, place: Place) -> PathBuf {
         let file = format!("{}-state.json", self.name());
         match place {
             Place::Session => session_path(session, &file),

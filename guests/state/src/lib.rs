@@ -18,8 +18,11 @@
 
 #![warn(missing_docs)]
 
+mod advice;
 mod breaker;
 mod cancel;
+mod delegation;
+mod deliverables;
 mod error;
 mod fields;
 mod file;
@@ -34,18 +37,24 @@ pub mod remember;
 mod session;
 mod session_record;
 pub mod shared_memory;
+mod shown_rules;
 mod skill;
+pub mod subagents;
 #[cfg(test)]
 mod testing;
 mod text;
 mod time;
 mod todos;
 mod tool_error;
+mod tool_stats;
+mod trace;
 
 use std::path::{Path, PathBuf};
 
 pub use breaker::Breaker;
 pub use cancel::CancelSignal;
+pub use delegation::ToolUse;
+pub use deliverables::DeliverableIssues;
 pub use error::Error;
 pub use fields::Fields;
 pub use file::MAX_FILE_BYTES;
@@ -55,10 +64,10 @@ pub use pending::Pending;
 pub use session::SessionId;
 pub use session_record::SessionFacts;
 pub use skill::SkillLedger;
-pub use text::{inert, one_line, truncate_units, units};
+pub use text::{fingerprint, inert, one_line, truncate_units, units};
 pub use time::{MAX_CLOCK_SKEW_MS, ParseTimestampError, Timestamp};
 pub use todos::Todos;
-pub use tool_error::ToolError;
+pub use tool_error::{ToolError, ToolFailure};
 
 /// The `.omc` directory of one project.
 ///

@@ -21,6 +21,7 @@
 mod advice;
 mod breaker;
 mod cancel;
+pub mod context;
 mod delegation;
 mod deliverables;
 mod error;

@@ -38,11 +38,6 @@ pub(super) const FILLERS: &[&str] = &[
     "quick",
     "immediately",
     "actually",
-    "thanks",
-    "great",
-    "perfect",
-    "good",
-    "cool",
     "claude",
     "but",
     "once",
@@ -325,6 +320,9 @@ pub(super) const OBJECTS: &[&str] = &[
     "to",
 ];
 
+/// Verbs that make a plan or a review: "draft a ralplan".
+pub(super) const MAKE: &[&str] = &["make", "create", "write", "draft", "prepare", "produce", "give", "get"];
+
 /// Words before a keyword that make it the tool of the work.
 pub(super) const INSTRUMENTS: &[&str] = &["with", "via", "using", "through", "by"];
 
@@ -419,12 +417,10 @@ pub(super) const ASKING: &[&str] = &[
     "whether",
     "explain",
     "explains",
-    "explained",
     "explaining",
     "explanation",
     "describe",
     "describes",
-    "described",
     "describing",
     "description",
     "difference",
@@ -447,10 +443,8 @@ pub(super) const ASKING: &[&str] = &[
     "heard",
     "mention",
     "mentions",
-    "mentioned",
     "mentioning",
     "discuss",
-    "discussed",
     "discussing",
     "called",
     "named",
@@ -974,6 +968,7 @@ pub(super) const CJK_NAME_OF: &[&str] = &[
     "에 버그",
     "에 문제",
     " 관련",
+    " 키워드",
     " 버그",
     " 오류",
     " 에러",
@@ -1008,6 +1003,7 @@ pub(super) const CJK_NAME_OF: &[&str] = &[
     "跟",
     "与",
     "與",
+    "有",
     "是什么",
     "是什麼",
     "怎么",

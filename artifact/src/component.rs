@@ -109,10 +109,14 @@ mod tests {
             framed(0, &section)
         };
         let mut module = b"\0asm\x01\0\0\0".to_vec();
-        inner.iter().for_each(|text| module.extend(custom(text)));
+        for text in inner {
+            module.extend(custom(text));
+        }
         let mut bytes = b"\0asm\x0d\0\x01\0".to_vec();
         bytes.extend(framed(1, &module));
-        outer.iter().for_each(|text| bytes.extend(custom(text)));
+        for text in outer {
+            bytes.extend(custom(text));
+        }
         bytes
     }
 

@@ -82,7 +82,13 @@ fn replace(path: &Path, bytes: &[u8]) -> Result<()> {
     let mut name = path.file_name().context("the output has no file name")?.to_owned();
     name.push(format!(".{}.tmp", std::process::id()));
     let temporary = path.with_file_name(name);
-    let written = fs::write(&temporary, bytes).and_then(|()| fs::rename(&temporary, path));
+    let mut options = fs::File::options();
+    options.write(true).create(true).truncate(true);
+    // The host only loads code that nobody else can write, whatever the umask is.
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let written =
+        options.open(&temporary).and_then(|mut file| file.write_all(bytes)).and_then(|()| fs::rename(&temporary, path));
     written
         .inspect_err(|_| drop(fs::remove_file(&temporary)))
         .with_context(|| format!("failed to write `{}`", path.display()))

@@ -2,5 +2,53 @@
 //!
 //! The only modules that touch files, clocks or processes for a guest. Each one checks its grant at the call.
 
+mod host;
+mod lock;
 pub mod omc_dir;
+mod transcript;
 pub mod wasi;
+
+use omc_artifact::{Access, Preopen};
+
+use crate::config::Limits;
+use crate::policy::Grants;
+use crate::surroundings::Surroundings;
+
+pub use host::{EffectsHandle, EventHandle};
+pub(crate) use host::{MAX_TEXT_BYTES, add_to_linker};
+pub use lock::LockHandle;
+pub use omc_dir::OmcDir;
+
+/// The directories of a call: what is granted in the project's and the user's.
+pub(crate) fn preopens(grants: &Grants, surroundings: &Surroundings) -> Vec<wasi::Preopen> {
+    let dirs = [(Preopen::Project, surroundings.project_dir()), (Preopen::User, surroundings.user_dir())];
+    let granted = |preopen: Preopen| {
+        let scopes = grants.dirs.iter().filter(move |scope| scope.preopen == preopen);
+        scopes.filter_map(|scope| {
+            let access = match scope.access {
+                Access::ReadOnly => wasi::Access::ReadOnly,
+                Access::ReadWrite => wasi::Access::ReadWrite,
+            };
+            // A path that the file system does not take grants nothing.
+            wasi::PathGrant::new(&scope.path, access).ok()
+        })
+    };
+    dirs.into_iter()
+        .filter_map(|(preopen, dir)| {
+            let guest_path = preopen.guest_path().to_owned();
+            Some(wasi::Preopen { guest_path, dir: dir?.clone(), grants: granted(preopen).collect() })
+        })
+        .collect()
+}
+
+/// The limits of a call on files, as the operator set them.
+pub(crate) fn fs_limits(limits: &Limits) -> wasi::FsLimits {
+    let narrow = |number: u64| u32::try_from(number).unwrap_or(u32::MAX);
+    wasi::FsLimits {
+        bytes_written: limits.written_bytes,
+        file_bytes: limits.file_bytes,
+        new_entries: narrow(limits.new_files),
+        output_bytes: narrow(limits.log_bytes),
+        ..wasi::FsLimits::default()
+    }
+}

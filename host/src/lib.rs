@@ -1,4 +1,16 @@
-//! To be written.
+//! omc-host: routes the hook events of coding agents to sandboxed WebAssembly guests.
+//!
+//! Read [`dispatch`] first: it follows one event from the agent's bytes to the answer. [`cli`] is what the command line adds.
 
+mod audit;
 pub mod capability;
+pub mod cli;
 pub mod config;
+pub mod dispatch;
+pub mod input;
+mod policy;
+pub mod protocol;
+mod registry;
+mod runtime;
+mod surroundings;
+mod text;

@@ -1,1 +1,60 @@
-fn main() {}
+//! The tasks of this repository. `cargo xtask --help` lists them; the README and `.ci/run` call nothing else.
+//!
+//! A host needs its first-party guests as compiled code before it can be built, and cargo cannot do that in one command: guests
+//! are built for another target, then compiled ahead of time by a package with a compiler inside, then embedded. So the order
+//! lives here.
+
+mod build;
+mod demo;
+mod test;
+
+use std::io::Write as _;
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::{Parser, Subcommand};
+
+#[derive(Debug, Parser)]
+#[command(name = "cargo xtask", about = "The tasks of this repository")]
+struct Args {
+    #[command(subcommand)]
+    task: Task,
+}
+
+#[derive(Debug, Subcommand)]
+enum Task {
+    /// Build all that is needed: guests, ahead-of-time compiler, `target/release/omc-host`
+    Build,
+    /// Build only the guests and their compiler, after which plain `cargo build` and `cargo clippy` work
+    Guests,
+    /// Build, then show a keyword turn into an answer and a refused stop, on a scratch project
+    Demo,
+    /// Run every check that decides whether a change may land: formats, lints, tests, documents
+    Test {
+        /// Only the tests (no formats, lints, documents)
+        #[arg(long)]
+        only_tests: bool,
+    },
+    /// Compare an event's cost with that of a program that reads stdin and prints `{}`
+    Bench,
+}
+
+fn main() -> ExitCode {
+    match run(&Args::parse().task) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            let _ = writeln!(std::io::stderr(), "xtask: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(task: &Task) -> Result<()> {
+    match task {
+        Task::Build => build::release().map(drop),
+        Task::Guests => build::guests(&build::Workspace::find()?).map(drop),
+        Task::Demo => demo::run(),
+        Task::Test { only_tests } => test::run_all(*only_tests),
+        Task::Bench => demo::bench(),
+    }
+}

@@ -22,8 +22,6 @@ use logic::{SessionState, Verdict, on_stop};
 #[derive(Debug)]
 pub struct PersistentMode;
 
-// A native library cannot export a name with a colon, and the tests call the trait.
-#[cfg(target_arch = "wasm32")]
 omc_guest::export!(PersistentMode, {
     "description": "Keeps the agent at work while ralph, autopilot, ralplan, ultraqa or ultrawork is on",
     "subscriptions": [
@@ -35,7 +33,7 @@ omc_guest::export!(PersistentMode, {
     "requests": [
         {"capability": "omc", "scope": ["rw:/omc/state"], "reason": "reads the states of the modes and counts in them"},
         {"capability": "transcript", "reason": "lets go when the context is full, and reads there how full it is"},
-        {"capability": "env", "scope": ["OMC_TEAM_WORKER", "OMC_SECURITY"], "reason": "team workers have a leader who holds them; strict security lowers the cap"}
+        {"capability": "env", "scope": ["OMC_TEAM_WORKER"], "reason": "a worker of a team has a leader who holds it"}
     ]
 });
 

@@ -20,12 +20,9 @@ use rules::{RULES, Ruling};
 /// Iteration at which ralph ends whatever its limit says, unless the user set another.
 pub const DEFAULT_HARD_CAP: u64 = 500;
 
-/// The same where security is strict; a setting may only lower it.
-pub const STRICT_HARD_CAP: u64 = 200;
-
-/// So many refusals in a row without a tool in between show that refusing does not help; the next Stop is allowed. The number
-/// is Claude Code's own, so that the user gets our explanation and not its warning.
-pub const MAX_REFUSALS_WITHOUT_TOOL: u64 = 8;
+/// So many refusals in a row without a tool in between show that refusing does not help, unless the user set another number;
+/// the next Stop is allowed. It is Claude Code's own number, so that the user gets our explanation and not its warning.
+pub const DEFAULT_REFUSALS_WITHOUT_TOOL: u64 = 8;
 
 /// What the event says.
 #[derive(Debug, Clone, Default)]
@@ -48,6 +45,8 @@ pub struct StopFacts {
     pub is_team_worker: bool,
     /// Iteration at which ralph ends.
     pub hard_cap: u64,
+    /// Refusals without a tool after which the agent may stop.
+    pub max_refusals_without_tool: u64,
 }
 
 /// What the session's files say.
@@ -183,18 +182,18 @@ pub fn on_stop(facts: &StopFacts, state: &SessionState, now: Timestamp) -> Verdi
     let mut messages = ended;
     let mut said = None;
     if let Some(Refusal { text, writes: counted, .. }) = refusal {
-        let before = state.refusals_without_tool;
-        if before < MAX_REFUSALS_WITHOUT_TOOL {
+        let (before, limit) = (state.refusals_without_tool, facts.max_refusals_without_tool);
+        if before < limit {
             writes.extend(counted);
             said = Some(match &state.tool_error {
                 Some(error) => format!("{}\n\n{text}", reason::tool_error(error)),
                 None => text,
             });
-        } else if before == MAX_REFUSALS_WITHOUT_TOOL {
-            messages.push(reason::no_progress());
+        } else if before == limit {
+            messages.push(reason::no_progress(limit));
         }
         // One more than the limit remembers that the person was told; a tool starts the count anew.
-        if before <= MAX_REFUSALS_WITHOUT_TOOL {
+        if before <= limit {
             writes.push(Write::Breaker(Breaker::NoProgress, before + 1));
         }
     }
@@ -228,11 +227,11 @@ fn ask_modes(facts: &StopFacts, state: &SessionState, now: Timestamp) -> Wishes 
     for rule in &RULES {
         let mode = rule.mode;
         let Some(found) = state.state_of(mode) else { continue };
-        let is_over = state.is_over(mode, found, now) || found.is_finished();
+        let is_over = state.is_over(mode, found, now);
         if mode == Mode::Ralph {
-            ralph_is_over = is_over;
+            ralph_is_over = is_over || found.is_finished();
         }
-        let hidden = found.is_stale(now) || found.is_awaiting_confirmation(now) || state.is_over(mode, found, now);
+        let hidden = is_over || found.is_stale(now) || found.is_awaiting_confirmation(now);
         if hidden || (mode == Mode::Ultrawork && ralph_is_over && linked.is_some()) {
             continue;
         }

@@ -4,7 +4,7 @@ use omc_guest::{Event, environment, settings, transcript};
 use omc_state::Pending;
 use serde_json::Value;
 
-use crate::logic::{DEFAULT_HARD_CAP, STRICT_HARD_CAP, StopFacts, context};
+use crate::logic::{DEFAULT_HARD_CAP, DEFAULT_REFUSALS_WITHOUT_TOOL, StopFacts, context};
 
 /// How much of the transcript's end is looked at for the fill of the context, in bytes: a few turns without tool output.
 const TAIL_BYTES: u32 = 32 * 1024;
@@ -16,8 +16,8 @@ pub(crate) fn facts(event: &Event<'_>) -> StopFacts {
     let context_percent =
         in_payload.or_else(|| transcript::tail(TAIL_BYTES).as_deref().and_then(context::percent_of_tail));
 
-    let cap = settings::get::<u64>("ralph.hardMaxIterations").filter(|cap| *cap > 0).unwrap_or(DEFAULT_HARD_CAP);
-    let strict = environment::get("OMC_SECURITY").as_deref() == Some("strict");
+    // A limit of 0 would end every mode at its first Stop; the host does not hand one out.
+    let limit = |key: &str, default| settings::get::<u64>(key).filter(|limit| *limit > 0).unwrap_or(default);
     StopFacts {
         reasons: [
             "/stop_reason",
@@ -40,7 +40,8 @@ pub(crate) fn facts(event: &Event<'_>) -> StopFacts {
         context_percent,
         pending: pending(event),
         is_team_worker: environment::get("OMC_TEAM_WORKER").is_some_and(|worker| !worker.trim().is_empty()),
-        hard_cap: if strict { cap.min(STRICT_HARD_CAP) } else { cap },
+        hard_cap: limit("ralph.hardMaxIterations", DEFAULT_HARD_CAP),
+        max_refusals_without_tool: limit("persistentMode.noProgressLimit", DEFAULT_REFUSALS_WITHOUT_TOOL),
     }
 }
 

@@ -216,19 +216,15 @@ fn fields_of_the_wrong_type_are_no_reason() {
 }
 
 #[test]
-fn the_cap_comes_from_the_settings_and_strict_security_lowers_it() {
-    for (setting, security, at, is_held) in [
-        (None, None, 499, true),
-        (None, None, 500, false),
-        (Some(json!(120)), None, 119, true),
-        (Some(json!(120)), None, 120, false),
-        (Some(json!(0)), None, 120, true),
-        (Some(json!("120")), None, 120, true),
-        (Some(json!(1000)), None, 500, true),
-        (None, Some("strict"), 200, false),
-        (Some(json!(1000)), Some("strict"), 200, false),
-        (Some(json!(120)), Some("strict"), 120, false),
-        (None, Some("normal"), 200, true),
+fn the_cap_comes_from_the_settings() {
+    for (setting, at, is_held) in [
+        (None, 499, true),
+        (None, 500, false),
+        (Some(json!(120)), 119, true),
+        (Some(json!(120)), 120, false),
+        (Some(json!(1000)), 500, true),
+        (Some(json!(0)), 120, true),
+        (Some(json!("120")), 120, true),
     ] {
         let omc = tempfile::tempdir().expect("a folder");
         plant(&omc, RALPH, &ralph("s1", &[("iteration", json!(at)), ("max_iterations", json!(2000))]));
@@ -236,14 +232,20 @@ fn the_cap_comes_from_the_settings_and_strict_security_lowers_it() {
         if let Some(cap) = setting.clone() {
             world = world.with_setting("ralph.hardMaxIterations", cap);
         }
-        if let Some(security) = security {
-            world = world.with_env("OMC_SECURITY", security);
-        }
         let outcome = world.call::<PersistentMode>();
-        assert_eq!(held(&outcome), is_held, "{setting:?} {security:?} at {at}");
+        assert_eq!(held(&outcome), is_held, "{setting:?} at {at}");
         assert_eq!(outcome.messages.len(), usize::from(!is_held), "the person is told");
         assert_eq!(read(&omc, RALPH)["active"], is_held);
     }
+}
+
+#[test]
+fn the_no_progress_limit_comes_from_the_settings() {
+    let omc = omc_with_ralph();
+    let stop =
+        || world(&omc, "stop", &json!({})).with_setting("persistentMode.noProgressLimit", 2).call::<PersistentMode>();
+    assert!(held(&stop()) && held(&stop()));
+    assert!(stop().messages[0].contains("sent on 2 times"));
 }
 
 #[test]

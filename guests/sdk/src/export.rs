@@ -22,6 +22,7 @@ use crate::{Decision, Effects, Event, Guest};
 #[macro_export]
 macro_rules! export {
     ($guest:ty, { $($manifest:tt)* }) => {
+        #[cfg(target_arch = "wasm32")]
         #[allow(unsafe_code, reason = "exporting functions and sections needs unsafe attributes")]
         const _: () = {
             const MANIFEST: &str = concat!(
@@ -29,15 +30,23 @@ macro_rules! export {
                 stringify!($($manifest)*),
                 "}"
             );
-            #[cfg_attr(target_arch = "wasm32", unsafe(link_section = "omc:manifest"))]
+            #[unsafe(link_section = "omc:manifest")]
             #[used]
             static SECTION: [u8; MANIFEST.len()] = $crate::section(MANIFEST);
 
             type Exported = $crate::Adapter<$guest>;
             $crate::bindings::export!(Exported with_types_in $crate::bindings);
         };
+
+        // Natively there is nobody to export to, and linkers do not take the names of a component's exports.
+        #[cfg(not(target_arch = "wasm32"))]
+        const _: () = $crate::exports::<$guest>();
     };
 }
+
+/// Checks natively that a type can be exported.
+#[doc(hidden)]
+pub const fn exports<G: Guest>() {}
 
 /// The bytes of a text, as an array that a static can hold.
 #[doc(hidden)]

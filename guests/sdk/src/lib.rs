@@ -57,7 +57,7 @@ pub use decision::{Decision, Error};
 pub use effects::{EffectError, Effects};
 pub use event::{Event, EventKind};
 #[doc(hidden)]
-pub use export::{Adapter, section};
+pub use export::{Adapter, exports, section};
 
 /// What a guest is: one function from an event to a decision.
 pub trait Guest {

@@ -47,7 +47,7 @@ pub use pending::Pending;
 pub use session::SessionId;
 pub use skill::SkillLedger;
 pub use text::truncate_units;
-pub use time::{MAX_CLOCK_SKEW_MS, Timestamp};
+pub use time::{MAX_CLOCK_SKEW_MS, ParseTimestampError, Timestamp};
 pub use tool_error::ToolError;
 
 /// The `.omc` directory of one project.

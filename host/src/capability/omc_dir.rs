@@ -9,6 +9,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::wasi::os::{Dir, Kind};
+use crate::config::StateRoot;
 
 /// Why a directory cannot be used. Guests get "access denied" for everything in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -50,7 +51,9 @@ pub enum Status {
 pub struct OmcDir {
     name: String,
     /// Kept open, so that the directory is created where it was looked for.
-    parent: Result<Dir, Unusable>,
+    parent: Mutex<Result<Arc<Dir>, Unusable>>,
+    /// Where the parent itself is created, if it is the user's folder for all state and not there yet.
+    missing_parent: Option<StateRoot>,
     /// `None` while the directory is missing.
     found: Mutex<Option<Result<Arc<Dir>, Unusable>>>,
 }
@@ -63,12 +66,19 @@ impl OmcDir {
         let parent = if matches!(name, "" | "." | "..") || name.contains(['/', '\\', '\0']) {
             Err(Unusable::BadName)
         } else {
-            Dir::open_parent(parent).map_err(|error| Unusable::NoParent(error.kind()))
+            open_parent(parent)
         };
-        let dir = Self { name: name.to_owned(), parent, found: Mutex::new(None) };
+        let dir =
+            Self { name: name.to_owned(), parent: Mutex::new(parent), missing_parent: None, found: Mutex::new(None) };
         // Taken now, so that all guests of the event work in the folder that was there at its start.
         let _shows_in_status = dir.handle();
         dir
+    }
+
+    /// A directory whose parent is created with it at the first write, as the state root knows how to.
+    pub fn below_missing(root: StateRoot, name: &str) -> Self {
+        let missing = Self::find(&root.omc_parent, name);
+        Self { missing_parent: Some(root), ..missing }
     }
 
     /// What is known of the directory now.
@@ -96,7 +106,7 @@ impl OmcDir {
         if let Some(dir) = self.handle()? {
             return Ok(dir);
         }
-        let parent = self.parent.as_ref().map_err(|unusable| *unusable)?;
+        let parent = self.parent(true)?.ok_or(Unusable::NoParent(io::ErrorKind::NotFound))?;
         match parent.create_dir(&self.name) {
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(Unusable::Failed(error.kind())),
             _ => {}
@@ -105,8 +115,29 @@ impl OmcDir {
         self.handle()?.ok_or(Unusable::Failed(io::ErrorKind::NotFound))
     }
 
+    /// The directory, created if it is missing, as a handle of its own: a lock on it belongs to this handle alone.
+    #[cfg(unix)]
+    pub(crate) fn lockable(&self) -> Result<std::os::fd::OwnedFd, Unusable> {
+        self.ensure()?.reopen().map_err(|error| Unusable::Failed(error.kind()))
+    }
+
+    /// The parent; nothing if it is still to be created and `create` does not say so.
+    fn parent(&self, create: bool) -> Result<Option<Arc<Dir>>, Unusable> {
+        let mut parent = self.parent.lock().unwrap_or_else(PoisonError::into_inner);
+        match (&*parent, &self.missing_parent) {
+            (Ok(dir), _) => return Ok(Some(Arc::clone(dir))),
+            (Err(Unusable::NoParent(io::ErrorKind::NotFound)), Some(_)) if !create => return Ok(None),
+            (Err(Unusable::NoParent(io::ErrorKind::NotFound)), Some(root)) => {
+                root.create_parent().map_err(|error| Unusable::NoParent(error.kind()))?;
+                *parent = open_parent(&root.omc_parent);
+            }
+            (Err(_), _) => {}
+        }
+        parent.clone().map(Some)
+    }
+
     fn open(&self) -> Result<Option<Arc<Dir>>, Unusable> {
-        let parent = self.parent.as_ref().map_err(|unusable| *unusable)?;
+        let Some(parent) = self.parent(false)? else { return Ok(None) };
         let dir = match parent.open_dir(&self.name) {
             Ok(dir) => dir,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -126,6 +157,10 @@ impl OmcDir {
     }
 }
 
+fn open_parent(path: &Path) -> Result<Arc<Dir>, Unusable> {
+    Dir::open_parent(path).map(Arc::new).map_err(|error| Unusable::NoParent(error.kind()))
+}
+
 #[cfg(all(test, unix))]
 mod tests {
     use std::fs;
@@ -133,6 +168,7 @@ mod tests {
     use std::thread;
 
     use super::*;
+    use crate::config::Env;
 
     #[test]
     fn the_directory_is_created_at_the_first_write_and_not_before() {
@@ -178,6 +214,22 @@ mod tests {
         let dir = OmcDir::find(&gone, ".omc");
         assert_eq!(dir.ensure().unwrap_err(), Unusable::NoParent(io::ErrorKind::NotFound));
         assert!(!gone.exists());
+    }
+
+    #[test]
+    fn the_users_folder_for_all_state_is_created_at_the_first_write() {
+        let home = tempfile::tempdir().unwrap();
+        let project = tempfile::tempdir().unwrap();
+        let central = home.path().join("state");
+        let env = Env::from_pairs(&[("OMC_STATE_DIR", central.as_os_str()), ("HOME", home.path().as_os_str())]);
+        let root = StateRoot::resolve(project.path().to_str(), None, &env).unwrap();
+        let name = root.omc_name.to_str().unwrap().to_owned();
+        let dir = OmcDir::below_missing(root, &name);
+        assert_eq!(dir.status(), Status::Missing);
+        assert!(!central.exists());
+        dir.ensure().unwrap();
+        assert_eq!(dir.status(), Status::Open);
+        assert!(central.join(name).is_dir());
     }
 
     #[test]

@@ -75,11 +75,10 @@ pub(super) fn exhausted(mode: Mode, limit: u64) -> String {
     format!("[{marker} ENDED] {limit} reminders did not bring {mode} to its end, so it no longer holds the agent.")
 }
 
-pub(super) fn no_progress() -> String {
+pub(super) fn no_progress(limit: u64) -> String {
     format!(
-        "[PERSISTENT MODE PAUSED - NO TOOL PROGRESS] The agent was sent on {} times in a row and used no tool, so it may \
-         stop. The mode goes on with the next tool call; /omc:cancel ends it.",
-        super::MAX_REFUSALS_WITHOUT_TOOL
+        "[PERSISTENT MODE PAUSED - NO TOOL PROGRESS] The agent was sent on {limit} times in a row and used no tool, so it \
+         may stop. The mode goes on with the next tool call; /omc:cancel ends it."
     )
 }
 

@@ -56,7 +56,11 @@ fn session(modes: impl IntoIterator<Item = (Mode, Value)>) -> SessionState {
 }
 
 fn facts() -> StopFacts {
-    StopFacts { hard_cap: DEFAULT_HARD_CAP, ..StopFacts::default() }
+    StopFacts {
+        hard_cap: DEFAULT_HARD_CAP,
+        max_refusals_without_tool: DEFAULT_REFUSALS_WITHOUT_TOOL,
+        ..StopFacts::default()
+    }
 }
 
 fn because(reason: &str) -> StopFacts {

@@ -682,7 +682,7 @@ impl types::HostDescriptor for Wasi {
         new_path: String,
     ) -> Result<(), FsError> {
         let folder = self.folder(&fd)?;
-        Err(folder.mount.refused(Reason::NewLink, &new_path))
+        Err(folder.mount.refused(Reason::NewLink, &path::join(&folder.path, &new_path)))
     }
 
     fn open_at(
@@ -748,7 +748,7 @@ impl types::HostDescriptor for Wasi {
 
     fn symlink_at(&mut self, fd: Resource<Descriptor>, _: String, new_path: String) -> Result<(), FsError> {
         let folder = self.folder(&fd)?;
-        Err(folder.mount.refused(Reason::NewLink, &new_path))
+        Err(folder.mount.refused(Reason::NewLink, &path::join(&folder.path, &new_path)))
     }
 
     fn unlink_file_at(&mut self, fd: Resource<Descriptor>, path: String) -> Result<(), FsError> {

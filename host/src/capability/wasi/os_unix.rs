@@ -154,6 +154,11 @@ impl Dir {
         Ok(rustix::fs::mkdirat(&self.0, name, DIR_MODE)?)
     }
 
+    /// The same folder as a handle of its own, for a lock that ends with it.
+    pub fn reopen(&self) -> io::Result<OwnedFd> {
+        Ok(rustix::fs::openat(&self.0, ".", DIR, Mode::empty())?)
+    }
+
     /// Looks at this folder.
     pub fn stat(&self) -> io::Result<Stat> {
         Ok(rustix::fs::fstat(&self.0)?.into())

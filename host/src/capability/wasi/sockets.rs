@@ -141,8 +141,14 @@ pub(super) fn add_to_linker<T: WasiView + 'static>(
 
 /// Links a function of type `func(…) -> result<…, error-code>` that always fails.
 fn deny<T: WasiView + 'static>(instance: &mut LinkerInstance<'_, T>, function: &'static str) -> wasmtime::Result<()> {
-    instance.func_new(function, move |mut store: StoreContextMut<'_, T>, _, _, results| {
+    instance.func_new(function, move |mut store: StoreContextMut<'_, T>, _, arguments, results| {
         store.data_mut().wasi().usage.note_refusal(Reason::Network, function);
+        for argument in arguments {
+            // What was lent for the call has to be given back, or the call traps.
+            if let Val::Resource(lent) = argument {
+                lent.resource_drop(&mut store)?;
+            }
+        }
         if let Some(result) = results.first_mut() {
             *result = Val::Result(Err(Some(Box::new(Val::Enum("access-denied".to_owned())))));
         }

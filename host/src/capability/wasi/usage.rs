@@ -144,9 +144,9 @@ pub const MAX_NOTED_REFUSALS: usize = 16;
 /// What one call did with WASI.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Usage {
-    /// Files of which something was read.
+    /// How often a file was opened and something of it read.
     pub files_read: u32,
-    /// Files of which something was written or cut off.
+    /// How often a file was opened and something of it written or cut off.
     pub files_written: u32,
     /// Files and folders created.
     pub entries_created: u32,
@@ -170,7 +170,7 @@ pub struct Usage {
     pub refusals_left_out: u32,
     /// The limits that the call ran into, each one once.
     pub limits_hit: Vec<LimitHit>,
-    /// What the guest wrote to standard output and standard error, in order.
+    /// What the guest wrote to standard output and standard error, in order. Raw bytes: whoever shows them makes them inert.
     pub output: Vec<u8>,
 }
 

@@ -1,1 +1,171 @@
-//! To be written.
+//! A guest for tests that does what the event asks of it, good or bad.
+//!
+//! The payload's member `puppet` is a list of steps, done in order; the last decision counts. What a step finds out is written
+//! to the log, so that a test sees it in the trail: `read /omc/x: ok 12` or `read /omc/x: error …`.
+
+use std::fs;
+use std::hint::black_box;
+use std::io::Read as _;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use omc_guest::{Decision, Effects, Error, Event, Guest, environment, log, settings, state_lock, transcript};
+use serde_json::Value;
+
+struct Puppet;
+
+impl Guest for Puppet {
+    fn handle(event: &Event<'_>, effects: &mut Effects<'_>) -> Result<Decision, Error> {
+        let mut decision = Decision::Pass;
+        let steps = event.field("/puppet").and_then(|steps| steps.as_array().cloned()).unwrap_or_default();
+        for step in &steps {
+            let Some((verb, argument)) = step.as_object().and_then(|step| step.iter().next()) else {
+                return Err(Error::new(format!("not a step: {step}")));
+            };
+            if let Some(chosen) = act(verb, argument, event, effects)? {
+                decision = chosen;
+            }
+        }
+        Ok(decision)
+    }
+}
+
+/// Does one step; a decision step returns its decision.
+fn act(verb: &str, argument: &Value, event: &Event<'_>, effects: &mut Effects<'_>) -> Result<Option<Decision>, Error> {
+    let text = argument.as_str().unwrap_or_default();
+    let pair = |at: usize| argument.get(at).and_then(Value::as_str).unwrap_or_default();
+    let number = argument.as_u64().unwrap_or_default();
+    match verb {
+        // Decisions.
+        "pass" => return Ok(Some(Decision::Pass)),
+        "allow" => return Ok(Some(Decision::Allow)),
+        "ask" => return Ok(Some(Decision::Ask(text.to_owned()))),
+        "block" => return Ok(Some(Decision::Block(text.to_owned()))),
+        "block-with-units" => return Ok(Some(Decision::Block("x".repeat(usize_of(number))))),
+        "halt" => return Ok(Some(Decision::Halt(text.to_owned()))),
+        "fail" => return Err(Error::new(text)),
+
+        // Effects.
+        "context" => report(verb, text, effects.add_context(text).map(|()| 0)),
+        "context-of-units" => report(verb, "", effects.add_context(&"x".repeat(usize_of(number))).map(|()| 0)),
+        "message" => report(verb, text, effects.add_message(text).map(|()| 0)),
+        "update-input" => report(verb, "", effects.update_input(argument).map(|()| 0)),
+
+        // Misbehaviour.
+        "loop" => loop {
+            black_box(());
+        },
+        "trap" => std::process::abort(),
+        "panic" => panic!("{text}"),
+        "recurse" => log::info(&format!("recurse: {}", recurse(0))),
+        "allocate" => {
+            let mut held = Vec::new();
+            loop {
+                held.push(black_box(vec![1_u8; 1024 * 1024]));
+            }
+        }
+        "sleep-ms" => std::thread::sleep(Duration::from_millis(number)),
+        "spin-ms" => {
+            let began = Instant::now();
+            while began.elapsed() < Duration::from_millis(number) {
+                black_box(());
+            }
+        }
+        "log" => log::info(text),
+        "log-of-bytes" => log::info(&"x".repeat(usize_of(number))),
+        "log-times" => (0..number).for_each(|_| log::info("again")),
+        "print" => println!("{text}"),
+        "exit" => std::process::exit(i32::try_from(number).unwrap_or(1)),
+
+        // Files.
+        "read" => report(verb, text, fs::read(text).map(|bytes| bytes.len())),
+        "read-first-bytes" => report(verb, text, read_first_bytes(Path::new(text))),
+        "list" => report(verb, text, fs::read_dir(text).map(Iterator::count)),
+        "stat" => report(verb, text, fs::metadata(text).map(|about| usize_of(about.len()))),
+        "write" => report(verb, pair(0), fs::write(pair(0), pair(1)).map(|()| pair(1).len())),
+        "write-bytes" => {
+            let size = usize_of(argument.get(1).and_then(Value::as_u64).unwrap_or_default());
+            report(verb, pair(0), fs::write(pair(0), vec![b'x'; size]).map(|()| size));
+        }
+        "append" => report(verb, pair(0), append(Path::new(pair(0)), pair(1))),
+        "create-dir" => report(verb, text, fs::create_dir_all(text).map(|()| 0)),
+        "remove" => report(verb, text, fs::remove_file(text).map(|()| 0)),
+        "remove-dir" => report(verb, text, fs::remove_dir(text).map(|()| 0)),
+        "rename" => report(verb, pair(0), fs::rename(pair(0), pair(1)).map(|()| 0)),
+        "hard-link" => report(verb, pair(0), fs::hard_link(pair(0), pair(1)).map(|()| 0)),
+        "read-link" => report(verb, text, fs::read_link(text).map(|_| 0)),
+        "truncate" => {
+            report(verb, text, fs::File::options().write(true).open(text).and_then(|f| f.set_len(0)).map(|()| 0))
+        }
+
+        // The host's interfaces.
+        "env" => log::info(&format!("env {text}: {:?}", environment::get(text))),
+        "setting" => log::info(&format!("setting {text}: {:?}", settings::get::<Value>(text))),
+        "transcript" => {
+            let found = transcript::tail(u32::try_from(number).unwrap_or(u32::MAX));
+            log::info(&format!("transcript: {:?}", found.map(|tail| tail.len())));
+        }
+        "lock" => {
+            let lock = state_lock::acquire(text, Duration::from_millis(100));
+            log::info(&format!("lock {text}: {}", if lock.is_some() { "held" } else { "not held" }));
+        }
+        "text" => log::info(&format!("text {text}: {:?}", event.text(text).map(|found| found.len()))),
+        "facts" => log::info(&format!(
+            "facts: {:?} {} {:?} {:?}",
+            event.kind(),
+            event.agent(),
+            event.session_id(),
+            event.tool_name()
+        )),
+        "host-calls" => (0..number).for_each(|_| drop(black_box(event.tool_name()))),
+        _ => return Err(Error::new(format!("unknown step `{verb}`"))),
+    }
+    Ok(None)
+}
+
+/// Says in the log how a step went.
+fn report<E: std::fmt::Display>(verb: &str, what: &str, outcome: Result<usize, E>) {
+    match outcome {
+        Ok(count) => log::info(&format!("{verb} {what}: ok {count}")),
+        Err(error) => log::info(&format!("{verb} {what}: error {error}")),
+    }
+}
+
+fn usize_of(number: u64) -> usize {
+    usize::try_from(number).unwrap_or(usize::MAX)
+}
+
+fn read_first_bytes(path: &Path) -> std::io::Result<usize> {
+    let mut first = [0; 16];
+    fs::File::open(path)?.read(&mut first)
+}
+
+fn append(path: &Path, text: &str) -> std::io::Result<usize> {
+    use std::io::Write as _;
+    let mut file = fs::File::options().append(true).create(true).open(path)?;
+    file.write_all(text.as_bytes())?;
+    Ok(text.len())
+}
+
+/// Goes down until the stack ends.
+#[allow(unconditional_recursion, reason = "it is there to overflow the stack")]
+fn recurse(depth: u64) -> u64 {
+    black_box(recurse(black_box(depth + 1)) + 1)
+}
+
+omc_guest::export!(Puppet, {
+    "description": "Does what the event asks of it",
+    "subscriptions": [
+        { "event": "user-prompt-submit" },
+        { "event": "pre-tool-use" },
+        { "event": "post-tool-use" },
+        { "event": "session-start" },
+        { "event": "stop" }
+    ],
+    "requests": [
+        { "capability": "omc", "scope": ["rw:/omc", "ro:/omc/read-only"], "reason": "tries files" },
+        { "capability": "env", "scope": ["PUPPET"], "reason": "tries variables" },
+        { "capability": "transcript", "reason": "tries the transcript" },
+        { "capability": "update-input", "reason": "tries to rewrite" }
+    ]
+});

@@ -251,6 +251,26 @@ fn a_read_only_folder_inside_a_writable_one_stays_as_it_is() {
 }
 
 #[test]
+fn a_single_file_can_be_read_only_among_writable_ones() {
+    let tree = Tree::hostile();
+    fs::write(tree.omc("other"), "x").unwrap();
+    let before = snapshot(&tree.omc("file"));
+    let mut guest = tree.guest(&[("", Access::ReadWrite), ("file", Access::ReadOnly)]);
+    for path in ["file", "./file", "sub/../file", "FILE"] {
+        assert_eq!(guest.write(path, b"x").unwrap_err(), ErrorCode::ReadOnly, "{path}");
+        assert_eq!(guest.remove_file(path).unwrap_err(), ErrorCode::ReadOnly, "{path}");
+        assert_eq!(guest.rename("other", path).unwrap_err(), ErrorCode::ReadOnly, "{path}");
+        assert_eq!(guest.rename(path, "new").unwrap_err(), ErrorCode::ReadOnly, "{path}");
+        assert_eq!(guest.set_times(path).unwrap_err(), ErrorCode::ReadOnly, "{path}");
+    }
+    let file = guest.open("file", OpenFlags::empty(), DescriptorFlags::READ).unwrap();
+    let set = guest.wasi.set_times(Resource::new_borrow(file), NewTimestamp::Now, NewTimestamp::Now);
+    assert_eq!(guest.told(set), Err(ErrorCode::ReadOnly));
+    guest.write("other", b"y").unwrap();
+    assert_eq!(snapshot(&tree.omc("file")), before);
+}
+
+#[test]
 fn a_read_only_folder_that_is_not_there_cannot_be_put_there() {
     let tree = Tree::new();
     fs::create_dir_all(tree.omc("made/locked")).unwrap();

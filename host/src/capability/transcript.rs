@@ -1,0 +1,109 @@
+//! The end of a session's transcript, for guests that were granted it.
+//!
+//! The path comes from the payload, so it is not trusted: only a regular file with the ending of transcripts that belongs to the
+//! user is read, without waiting for anything, and only its end.
+
+use std::fs::File;
+use std::io::{Read as _, Seek as _, SeekFrom};
+use std::path::Path;
+
+use crate::runtime::wit::types::AccessError;
+
+/// Most that is read, in bytes: the last turns of a conversation.
+const MAX_TAIL_BYTES: u32 = 256 * 1024;
+
+/// The last whole lines that fit.
+pub(super) fn tail(path: Option<&str>, max_bytes: u32) -> Result<String, AccessError> {
+    let path = Path::new(path.ok_or(AccessError::NotFound)?);
+    if !path.is_absolute() || path.extension().is_none_or(|extension| extension != "jsonl") {
+        return Err(AccessError::NotFound);
+    }
+    read_tail(path, u64::from(max_bytes.min(MAX_TAIL_BYTES))).map_err(|error| match error.kind() {
+        std::io::ErrorKind::NotFound => AccessError::NotFound,
+        _ => AccessError::Other(error.kind().to_string()),
+    })
+}
+
+fn read_tail(path: &Path, max_bytes: u64) -> std::io::Result<String> {
+    let mut file = open(path)?;
+    let length = file.metadata()?.len();
+    let from = length.saturating_sub(max_bytes);
+    // One byte more tells whether the first line is whole.
+    file.seek(SeekFrom::Start(from.saturating_sub(1)))?;
+    let mut bytes = Vec::new();
+    file.take(length.min(max_bytes + 1)).read_to_end(&mut bytes)?;
+    let mut tail = bytes.as_slice();
+    if from > 0 {
+        let first_end = tail.iter().position(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+        // A last line that is longer than the limit is better cut than absent.
+        tail = if first_end == tail.len() || first_end == 0 { &tail[1..] } else { &tail[first_end..] };
+    }
+    Ok(String::from_utf8_lossy(tail).into_owned())
+}
+
+#[cfg(unix)]
+fn open(path: &Path) -> std::io::Result<File> {
+    use std::os::unix::fs::MetadataExt as _;
+
+    use rustix::fs::{Mode, OFlags};
+
+    // Without waiting: a FIFO in its place would wait for a writer.
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let file = File::from(rustix::fs::open(path, flags, Mode::empty())?);
+    let about = file.metadata()?;
+    if !about.is_file() || about.uid() != rustix::process::geteuid().as_raw() {
+        return Err(std::io::ErrorKind::PermissionDenied.into());
+    }
+    Ok(file)
+}
+
+#[cfg(not(unix))]
+fn open(path: &Path) -> std::io::Result<File> {
+    let file = File::open(path)?;
+    if file.metadata()?.is_file() { Ok(file) } else { Err(std::io::ErrorKind::PermissionDenied.into()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tail_of(text: &str, max_bytes: u32) -> String {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("t.jsonl");
+        std::fs::write(&path, text).unwrap();
+        tail(path.to_str(), max_bytes).unwrap()
+    }
+
+    #[test]
+    fn only_whole_lines_are_given() {
+        assert_eq!(tail_of("{\"a\":1}\n{\"b\":2}\n", 100), "{\"a\":1}\n{\"b\":2}\n");
+        assert_eq!(tail_of("{\"a\":1}\n{\"b\":2}\n", 8), "{\"b\":2}\n");
+        assert_eq!(tail_of("{\"a\":1}\n{\"b\":2}\n", 12), "{\"b\":2}\n");
+        assert_eq!(tail_of("0123456789\n", 5), "6789\n");
+        assert_eq!(tail_of("0123456789", 5), "56789");
+        assert_eq!(tail_of("", 5), "");
+    }
+
+    #[test]
+    fn what_is_no_transcript_is_not_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let secret = folder.path().join("id_rsa");
+        std::fs::write(&secret, "secret").unwrap();
+        assert!(matches!(tail(secret.to_str(), 100), Err(AccessError::NotFound)));
+        assert!(matches!(tail(Some("relative.jsonl"), 100), Err(AccessError::NotFound)));
+        assert!(matches!(tail(None, 100), Err(AccessError::NotFound)));
+        let dir = folder.path().join("d.jsonl");
+        std::fs::create_dir(&dir).unwrap();
+        assert!(tail(dir.to_str(), 100).is_err());
+        assert!(tail(Some("/nonexistent/t.jsonl"), 100).is_err());
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_pipe_in_its_place_does_not_wait() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("t.jsonl");
+        rustix::fs::mknodat(rustix::fs::CWD, &path, rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
+        assert!(tail(path.to_str(), 100).is_err());
+    }
+}

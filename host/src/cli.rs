@@ -1,0 +1,89 @@
+//! The command line: one type for each command, and exit statuses.
+//!
+//! `hook` is the main job and is recognised before anything else is set up; whatever else is wrong with its arguments, the agent
+//! gets a valid answer. Exit statuses: 0 in order, 1 findings or failure, 64 wrong usage, 70 a bug of ours; never 2, which
+//! agents read as a refusal.
+
+mod audit;
+mod guests;
+mod hook;
+mod log;
+mod table;
+
+use std::ffi::OsString;
+use std::io::Write as _;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::process::ExitCode;
+use std::time::Instant;
+
+use clap::{Parser, Subcommand};
+
+use crate::config::{Env, Paths};
+
+/// Exit status for findings and failures.
+const FAILURE: u8 = 1;
+/// Exit status for a wrong command line (`EX_USAGE`).
+const USAGE: u8 = 64;
+/// Exit status for a bug of ours (`EX_SOFTWARE`).
+const BUG: u8 = 70;
+
+/// Routes the hook events of coding agents to sandboxed WebAssembly guests.
+#[derive(Debug, Parser)]
+#[command(name = "omc-host", version, max_term_width = 100)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Handle one event: the agent's JSON on standard input, the answer on standard output
+    #[command(after_help = hook::EXAMPLES)]
+    Hook {
+        /// The agent that sends the event: claude, codex, …; found out from the event unless given
+        #[arg(long, value_name = "NAME")]
+        agent: Option<String>,
+    },
+    /// Show what each guest can do: imports in the binary, what it requests, what it is granted
+    #[command(after_help = audit::EXAMPLES)]
+    Audit(audit::Args),
+    /// Show what guests did: the audit trail
+    #[command(after_help = log::EXAMPLES)]
+    Log(log::Args),
+    /// List, add and remove guests
+    #[command(subcommand)]
+    Guests(guests::Command),
+}
+
+/// Runs the command line. `began` is when the process started.
+pub fn run(args: Vec<OsString>, began: Instant) -> ExitCode {
+    if args.get(1).is_some_and(|command| command == "hook")
+        && let Some(code) = hook::run(&args[2..], began)
+    {
+        return code;
+    }
+    let cli = match Cli::try_parse_from(args) {
+        Ok(cli) => cli,
+        Err(error) => {
+            // Nobody is there to hear that the terminal is gone.
+            let _ = error.print();
+            return ExitCode::from(if error.use_stderr() { USAGE } else { 0 });
+        }
+    };
+    let paths = Paths::resolve(&Env::from_process(), None, None);
+    let outcome = catch_unwind(AssertUnwindSafe(|| match cli.command {
+        // Only with `--help`, which the parser has answered.
+        Command::Hook { .. } => Ok(true),
+        Command::Audit(args) => audit::run(&args, &paths),
+        Command::Log(args) => log::run(&args, &paths),
+        Command::Guests(command) => guests::run(command, &paths),
+    }));
+    match outcome {
+        Ok(Ok(in_order)) => ExitCode::from(if in_order { 0 } else { FAILURE }),
+        Ok(Err(error)) => {
+            let _ = writeln!(std::io::stderr(), "omc-host: {}", crate::text::inert(&format!("{error:#}")));
+            ExitCode::from(FAILURE)
+        }
+        Err(_) => ExitCode::from(BUG),
+    }
+}

@@ -1,0 +1,198 @@
+//! The path of one event, top to bottom: the agent's bytes in, an answer out, records left behind.
+//!
+//! [`handle`] is what `omc-host hook` does. It always gives an answer, in time and in the agent's dialect: the work is done on a
+//! thread of its own, and if that panics or is late, the answer is silence and the trail says so.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::mpsc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::audit::{self, About, Record};
+use crate::config::{Env, Paths};
+use crate::input::{self, Input, Unreadable};
+use crate::policy::{FailurePolicy, Grants};
+use crate::protocol::decision::{Effects, Opinion, merge};
+use crate::protocol::dialect::{self, Dialect, Reply};
+use crate::protocol::event::{Event, Kind};
+use crate::registry::{Handler, Registry};
+use crate::runtime::{Call, Called, Fault, FaultKind, Runtime};
+use crate::surroundings::Surroundings;
+
+/// How much longer than the event's deadline the main thread waits for the event's own thread, in milliseconds: guests that are
+/// late are its business, and only a stuck file system makes it late itself.
+const GRACE: Duration = Duration::from_millis(100);
+
+/// An answer, and what to write into the trail once it is out.
+pub struct Answer {
+    /// What the agent gets.
+    pub reply: Reply,
+    trail: Trail,
+}
+
+/// Records and where they go.
+struct Trail {
+    paths: Paths,
+    records: Vec<Record>,
+}
+
+impl Answer {
+    /// Writes the trail. What goes wrong with that is nobody's to hear: the agent has its answer.
+    pub fn leave_trail(self) {
+        if let Some(folder) = &self.trail.paths.state_dir {
+            drop(audit::append(folder, &self.trail.records));
+        }
+    }
+}
+
+/// Handles one event from standard input. `agent` is what `--agent` said, `began` when the process started, `complaint` what is
+/// wrong with the command line.
+pub fn handle(agent: Option<&str>, began: Instant, complaint: Option<&str>) -> Answer {
+    let env = Env::from_process();
+    let (payload, unreadable, repaired) = match input::read_stdin(&input::Limits::default()) {
+        Ok(Input { payload, repaired, .. }) => (payload, None, repaired),
+        Err(Unreadable { fault, partial }) => (partial, Some(fault), false),
+    };
+    let dialect = dialect::resolve(agent, &payload, &|name| std::env::var_os(name).is_some());
+    let event = Arc::new(dialect.decode(payload));
+    let silent = || dialect.silent(&event);
+
+    let mut notes = Vec::new();
+    notes.extend(complaint.map(|complaint| format!("wrong arguments: {complaint}")));
+    if let Some(agent) = agent
+        && dialect::dialect(agent).is_none()
+    {
+        notes.push(format!("unknown agent `{agent}`; the event reads as one of `{}`", event.agent().name()));
+    }
+    if repaired {
+        notes.push("the event was not JSON by the letter and has been repaired".to_owned());
+    }
+    let unreadable =
+        unreadable.map(|fault| Fault::new(FaultKind::Input, format!("the event could not be read: {fault}")));
+    notes.extend(unreadable.as_ref().map(|fault| fault.detail.clone()));
+
+    let (sender, receiver) = mpsc::channel();
+    let deadline = began + event.contract().deadline();
+    let work =
+        {
+            let (event, env, notes) = (Arc::clone(&event), env.clone(), notes.clone());
+            move || {
+                drop(sender.send(catch_unwind(AssertUnwindSafe(|| {
+                    answer(dialect, &event, unreadable, &env, deadline, notes)
+                }))))
+            }
+        };
+    let failure = match thread::Builder::new().spawn(work) {
+        Err(error) => format!("the host failed to start a thread: {error}"),
+        Ok(_) => match receiver.recv_timeout((deadline + GRACE).saturating_duration_since(Instant::now())) {
+            Ok(Ok(answer)) => return answer,
+            Ok(Err(_)) | Err(mpsc::RecvTimeoutError::Disconnected) => "the host's own code panicked".to_owned(),
+            Err(mpsc::RecvTimeoutError::Timeout) => "the host was not done by the event's deadline".to_owned(),
+        },
+    };
+    notes.push(failure);
+    Answer {
+        reply: silent(),
+        trail: Trail::about(&About::event(&event, None), Paths::resolve(&env, None, None), notes),
+    }
+}
+
+impl Trail {
+    fn about(about: &About, paths: Paths, notes: Vec<String>) -> Self {
+        Self { paths, records: notes.into_iter().map(|note| about.note(note)).collect() }
+    }
+}
+
+/// From an event to its answer. Of an event that could not be read only the beginning is there: enough to know who is
+/// responsible for it, not enough to judge, so that only required guests count, as if each had failed.
+fn answer(
+    dialect: &dyn Dialect,
+    event: &Arc<Event>,
+    unreadable: Option<Fault>,
+    env: &Env,
+    deadline: Instant,
+    mut notes: Vec<String>,
+) -> Answer {
+    let surroundings = Arc::new(Surroundings::find(event, env));
+    let config = &surroundings.config;
+    let paths = config.paths.clone();
+    let deadline = deadline.min(Instant::now() + Duration::from_millis(config.settings.event_deadline_ms()));
+
+    let registry = Registry::load(&paths);
+    notes.extend(registry.problem.as_ref().map(ToString::to_string));
+    let mut handlers = registry.select(event, config);
+    if unreadable.is_some() {
+        handlers.retain(|handler| handler.policy.required);
+    }
+    if event.contract().kind == Kind::Other {
+        notes.push(format!("unknown event `{}`", event.kind_name()));
+    }
+    let about = About::event(event, surroundings.project_root());
+    // Last, since settings of guests are read when guests ask for them.
+    let problems = |notes: &mut Vec<String>| notes.extend(config.problems().map(ToString::to_string));
+    if handlers.is_empty() {
+        problems(&mut notes);
+        return Answer { reply: dialect.silent(event), trail: Trail::about(&about, paths, notes) };
+    }
+    if let Err(refusal) = &config.state {
+        notes.push(format!("no project, so guests have no files: {refusal}"));
+    }
+
+    let called = match unreadable {
+        None => call(&handlers, event, &surroundings, deadline),
+        Some(fault) => failed(&handlers, &fault),
+    };
+    let opinions: Vec<_> = handlers.iter().zip(&called).map(|(handler, called)| opinion(handler, called)).collect();
+    let merged = merge(event, &opinions);
+    let reply = dialect.encode(event, &merged);
+    problems(&mut notes);
+    let mut trail = Trail::about(&about, paths, notes);
+    trail
+        .records
+        .extend(handlers.iter().zip(&called).map(|(handler, called)| about.call(&handler.guest, called, &merged)));
+    Answer { reply, trail }
+}
+
+/// Calls the guests side by side.
+fn call(handlers: &[Handler], event: &Arc<Event>, surroundings: &Arc<Surroundings>, deadline: Instant) -> Vec<Called> {
+    // One engine has one size of stack: the smallest that one of the guests may have.
+    let stacks = handlers.iter().map(|handler| handler.policy.limits.wasm_stack_bytes);
+    let wasm_stack_bytes = stacks.min().and_then(|bytes| usize::try_from(bytes).ok()).unwrap_or_default();
+    let runtime = match Runtime::new(wasm_stack_bytes) {
+        Ok(runtime) => runtime,
+        Err(fault) => return failed(handlers, &fault),
+    };
+    let calls = handlers.iter().map(|handler| {
+        let guest = handler.guest.clone();
+        let grants = Grants::of(&guest.requests(), guest.granted(), &handler.policy.withheld);
+        let paths = surroundings.config.paths.clone();
+        Call {
+            code: Box::new(move || guest.code(&paths)),
+            event: Arc::clone(event),
+            surroundings: Arc::clone(surroundings),
+            grants,
+            limits: handler.policy.limits.clone(),
+            deadline,
+        }
+    });
+    runtime.call_all(calls.collect(), deadline)
+}
+
+/// All guests failed alike, before any of them was called.
+fn failed(handlers: &[Handler], fault: &Fault) -> Vec<Called> {
+    handlers.iter().map(|_| Called::failed(fault.clone(), Duration::ZERO)).collect()
+}
+
+/// What a guest said, or what its failure policy says in its place.
+fn opinion(handler: &Handler, called: &Called) -> Opinion {
+    let guest = handler.guest.name().to_owned();
+    match &called.outcome {
+        Ok((decision, effects)) => Opinion { guest, decision: decision.clone(), effects: effects.clone() },
+        Err(fault) => {
+            let policy = if handler.policy.required { FailurePolicy::Closed } else { FailurePolicy::Open };
+            let decision = policy.decide(&guest, fault.kind.name());
+            Opinion { guest, decision, effects: Effects::default() }
+        }
+    }
+}

@@ -1,0 +1,183 @@
+//! Who may do what, and what a fault means. Pure: no files, no guests, no clock.
+//!
+//! A guest has a power when its manifest requests it and it is granted. First-party guests are granted what they request; those
+//! of others what the operator agreed to when the guest was added. Either can be narrowed by the configuration, never widened.
+
+use std::collections::BTreeSet;
+
+use omc_artifact::{Access, Capability, DirScope, Preopen, Request};
+
+use crate::protocol::decision::Decision;
+
+/// What one guest may do on one event. The default is nothing.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub(crate) struct Grants {
+    /// Parts of the `.omc` directories; the longest path that covers a file decides.
+    pub(crate) dirs: Vec<DirScope>,
+    /// The end of the transcript.
+    pub(crate) transcript: bool,
+    /// Environment variables by name.
+    pub(crate) env: BTreeSet<String>,
+    /// The decision `allow`.
+    pub(crate) allow: bool,
+    /// The decision `halt`.
+    pub(crate) halt: bool,
+    /// The effect `update-input`.
+    pub(crate) update_input: bool,
+}
+
+impl Grants {
+    /// What is granted of what is requested, without the capabilities that the configuration withholds.
+    ///
+    /// `granted` is what the operator agreed to, or none for a first-party guest: then a request is enough.
+    pub(crate) fn of(requests: &[Request], granted: Option<&[Capability]>, withheld: &BTreeSet<&'static str>) -> Self {
+        let mut grants = Self::default();
+        let requested: Vec<_> = requests.iter().map(|request| &request.capability).collect();
+        let given: Vec<&Capability> = match granted {
+            None => requested.clone(),
+            Some(granted) => granted.iter().filter(|grant| covers(&requested, grant)).collect(),
+        };
+        for capability in given.into_iter().filter(|capability| !withheld.contains(capability.name())) {
+            match capability {
+                Capability::Omc(scopes) => grants.dirs.extend(scopes.iter().cloned()),
+                Capability::Env(names) => grants.env.extend(names.iter().cloned()),
+                Capability::Transcript => grants.transcript = true,
+                Capability::Allow => grants.allow = true,
+                Capability::Halt => grants.halt = true,
+                Capability::UpdateInput => grants.update_input = true,
+                // What this version does not know it cannot give.
+                _ => {}
+            }
+        }
+        grants
+    }
+
+    /// Whether some part of the project's `.omc` may be written; with it comes the lock for read-modify-write.
+    pub(crate) fn writes_project(&self) -> bool {
+        self.dirs.iter().any(|scope| scope.preopen == Preopen::Project && scope.access == Access::ReadWrite)
+    }
+
+    /// The grants for people: `capability scope` each.
+    pub(crate) fn describe(&self) -> Vec<String> {
+        let mut all: Vec<_> = self.dirs.iter().map(|scope| format!("omc {scope}")).collect();
+        all.extend(self.env.iter().map(|name| format!("env {name}")));
+        let plain = [
+            ("transcript", self.transcript),
+            ("allow", self.allow),
+            ("halt", self.halt),
+            ("update-input", self.update_input),
+        ];
+        all.extend(plain.iter().filter(|(_, granted)| *granted).map(|(name, _)| (*name).to_owned()));
+        all
+    }
+
+    /// The decision as far as it is granted, and what was refused of it.
+    pub(crate) fn permit(&self, decision: Decision) -> (Decision, Option<&'static str>) {
+        match decision {
+            Decision::Allow if !self.allow => (Decision::Pass, Some("allow")),
+            // What must not go on does not go on: without the stronger word it is refused with the weaker one.
+            Decision::Halt(reason) if !self.halt => (Decision::Block(reason), Some("halt")),
+            decision => (decision, None),
+        }
+    }
+}
+
+/// Whether a grant asks for nothing beyond what the guest requests.
+pub(crate) fn covers(requested: &[&Capability], grant: &Capability) -> bool {
+    match grant {
+        Capability::Omc(scopes) => scopes.iter().all(|scope| {
+            requested.iter().any(|request| match request {
+                Capability::Omc(asked) => asked.iter().any(|asked| contains(asked, scope)),
+                _ => false,
+            })
+        }),
+        Capability::Env(names) => names.iter().all(|name| {
+            requested.iter().any(|request| matches!(request, Capability::Env(asked) if asked.contains(name)))
+        }),
+        Capability::Unknown { .. } => false,
+        grant => requested.contains(&grant),
+    }
+}
+
+/// Whether a requested part of a directory holds another, with no less access.
+fn contains(asked: &DirScope, scope: &DirScope) -> bool {
+    let below = match scope.path.strip_prefix(asked.path.as_str()) {
+        Some(rest) => asked.path.is_empty() || rest.is_empty() || rest.starts_with('/'),
+        None => false,
+    };
+    asked.preopen == scope.preopen && below && (asked.access == Access::ReadWrite || scope.access == Access::ReadOnly)
+}
+
+/// What a fault of a guest means for the event.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum FailurePolicy {
+    /// The agent goes on: the default.
+    Open,
+    /// The guest is `required`: without its judgement nothing goes on.
+    Closed,
+}
+
+impl FailurePolicy {
+    /// The decision that stands in for the guest's. What the event's contract cannot carry is dropped later, as of any guest.
+    pub(crate) fn decide(self, guest: &str, fault: &str) -> Decision {
+        match self {
+            Self::Open => Decision::Pass,
+            Self::Closed => Decision::Block(format!(
+                "the guest `{guest}` is required here and could not judge ({fault}); see `omc-host log`"
+            )),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn request(capability: &str, scope: &[&str]) -> Request {
+        serde_json::from_value(serde_json::json!({"capability": capability, "scope": scope, "reason": "a test"}))
+            .unwrap()
+    }
+
+    fn grants(requests: &[Request], granted: &[Request], withheld: &[&'static str]) -> Grants {
+        let granted: Vec<_> = granted.iter().map(|grant| grant.capability.clone()).collect();
+        Grants::of(requests, Some(&granted), &withheld.iter().copied().collect())
+    }
+
+    #[test]
+    fn a_grant_counts_only_within_the_request() {
+        let asked = [request("omc", &["rw:/omc/state", "ro:/omc"]), request("env", &["CI"]), request("halt", &[])];
+        let cases: &[(Request, bool)] = &[
+            (request("omc", &["rw:/omc/state"]), true),
+            (request("omc", &["ro:/omc/state/sessions"]), true),
+            (request("omc", &["ro:/omc"]), true),
+            (request("omc", &["rw:/omc"]), false),
+            (request("omc", &["rw:/omc/statements"]), false),
+            (request("omc", &["ro:/omc-user"]), false),
+            (request("env", &["CI"]), true),
+            (request("env", &["HOME"]), false),
+            (request("halt", &[]), true),
+            (request("allow", &[]), false),
+            (request("telepathy", &[]), false),
+        ];
+        for (grant, counts) in cases {
+            let got = grants(&asked, std::slice::from_ref(grant), &[]);
+            assert_eq!(got != Grants::default(), *counts, "{grant:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_withheld_is_not_given_to_anybody() {
+        let asked = [request("omc", &["rw:/omc"]), request("transcript", &[])];
+        let first_party = Grants::of(&asked, None, &BTreeSet::from(["transcript"]));
+        assert!(first_party.writes_project() && !first_party.transcript);
+        assert_eq!(grants(&asked, &asked, &["omc", "transcript"]), Grants::default());
+    }
+
+    #[test]
+    fn decisions_beyond_the_grant_are_weakened_never_lost() {
+        let nothing = Grants::default();
+        assert_eq!(nothing.permit(Decision::Allow), (Decision::Pass, Some("allow")));
+        assert_eq!(nothing.permit(Decision::Halt("x".into())), (Decision::Block("x".into()), Some("halt")));
+        assert_eq!(nothing.permit(Decision::Ask("x".into())), (Decision::Ask("x".into()), None));
+    }
+}

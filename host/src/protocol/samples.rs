@@ -1,0 +1,26 @@
+//! One real-looking event of each kind, for the tests of this module.
+
+use serde_json::{Map, Value};
+
+use super::event::{Agent, Event};
+
+/// One line an event: the agent that sends it, and what it sends.
+const EVENTS: &str = include_str!("testdata/events.jsonl");
+
+/// Every sample, with the agent that sends it.
+pub(super) fn payloads() -> Vec<(Agent, Map<String, Value>)> {
+    let sample = |line| {
+        let sample: Value = serde_json::from_str(line).unwrap();
+        let agent = if sample["agent"] == "codex" { Agent::Codex } else { Agent::Claude };
+        (agent, sample["event"].as_object().unwrap().clone())
+    };
+    EVENTS.lines().map(sample).collect()
+}
+
+/// The sample of an agent's event.
+pub(super) fn event(agent: Agent, spelling: &str) -> Event {
+    let mut payloads = payloads().into_iter();
+    let found = payloads.find(|(from, payload)| *from == agent && payload["hook_event_name"] == spelling);
+    let (_, payload) = found.unwrap_or_else(|| panic!("no sample of {spelling}"));
+    Event::new(agent, payload)
+}

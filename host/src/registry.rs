@@ -1,0 +1,186 @@
+//! Which guests there are, and which of them an event selects.
+//!
+//! First-party guests are inside the binary; those of others are in the user's data folder and listed in its lock file. Nothing of
+//! a project is looked at here. Selecting reads tables only: a guest that does not match costs a comparison.
+
+mod installed;
+mod trust;
+
+use std::sync::Arc;
+
+use omc_artifact::{Capability, Manifest, Request};
+use serde_json::Value;
+
+use crate::config::{GuestPolicy, Occasion, Paths, Surroundings};
+use crate::protocol::event::Event;
+use crate::protocol::matcher::Matcher;
+use crate::runtime::{Code, Fault};
+
+pub(crate) use installed::{InstallError, Installed, Lock, install, parse_grant, remove};
+pub(crate) use trust::{create_private_dir, open_private, replace_private};
+
+/// A guest inside this binary. The table is written by the build script.
+pub(crate) struct Embedded {
+    pub(crate) name: &'static str,
+    pub(crate) version: &'static str,
+    pub(crate) digest: &'static str,
+    /// The manifest, as JSON; only read for guests that an event selects.
+    pub(crate) manifest: &'static str,
+    pub(crate) imports: &'static [&'static str],
+    pub(crate) subscriptions: &'static [Wanted],
+    code: &'static Aligned<[u8]>,
+}
+
+/// A subscription of an embedded guest.
+pub(crate) struct Wanted {
+    pub(crate) event: &'static str,
+    pub(crate) matcher: Option<&'static str>,
+    pub(crate) order: i32,
+}
+
+/// Compiled code is an ELF image, whose tables are read in place: 16 bytes is the strictest alignment in one.
+#[repr(C, align(16))]
+struct Aligned<Bytes: ?Sized>(Bytes);
+
+/// The guests that this project makes.
+pub(crate) static FIRST_PARTY: &[Embedded] = include!(concat!(env!("OUT_DIR"), "/first_party.rs"));
+
+/// All guests.
+pub(crate) struct Registry {
+    pub(crate) installed: Vec<Arc<Installed>>,
+    /// What is wrong with the lock file, for the trail and for people.
+    pub(crate) problem: Option<InstallError>,
+}
+
+/// A guest, wherever it comes from.
+#[derive(Clone)]
+pub(crate) enum Guest {
+    FirstParty(&'static Embedded),
+    Installed(Arc<Installed>),
+}
+
+/// A guest that an event selects, and what it runs under.
+pub(crate) struct Handler {
+    pub(crate) guest: Guest,
+    pub(crate) policy: GuestPolicy,
+    order: i32,
+}
+
+impl Registry {
+    /// Reads the lock file. A broken or untrusted one means no guests of others, and a problem.
+    pub(crate) fn load(paths: &Paths) -> Self {
+        match Lock::load(paths) {
+            Ok(lock) => Self { installed: lock.guests.into_iter().map(Arc::new).collect(), problem: None },
+            Err(error) => Self { installed: Vec::new(), problem: Some(error) },
+        }
+    }
+
+    /// All guests, first-party ones first.
+    pub(crate) fn guests(&self) -> impl Iterator<Item = Guest> + '_ {
+        FIRST_PARTY.iter().map(Guest::FirstParty).chain(self.installed.iter().cloned().map(Guest::Installed))
+    }
+
+    /// The guests that an event selects and the configuration admits, in the order in which their texts are joined.
+    pub(crate) fn select(&self, event: &Event, config: &Surroundings) -> Vec<Handler> {
+        let source = event.pointer("/source").or_else(|| event.pointer("/trigger")).and_then(Value::as_str);
+        let occasion = Occasion { kind: event.kind_name(), source };
+        let mut selected: Vec<_> = self
+            .guests()
+            .filter_map(|guest| {
+                let wanted = guest.wants(event)?;
+                let policy = config.admit(guest.name(), guest.is_on_by_default(), occasion)?;
+                Some(Handler { order: policy.order.unwrap_or(wanted), policy, guest })
+            })
+            .collect();
+        selected.sort_by(|a, b| a.order.cmp(&b.order).then_with(|| a.guest.name().cmp(b.guest.name())));
+        selected
+    }
+}
+
+impl Guest {
+    pub(crate) fn name(&self) -> &str {
+        match self {
+            Self::FirstParty(guest) => guest.name,
+            Self::Installed(guest) => &guest.manifest.name,
+        }
+    }
+
+    pub(crate) fn version(&self) -> &str {
+        match self {
+            Self::FirstParty(guest) => guest.version,
+            Self::Installed(guest) => &guest.manifest.version,
+        }
+    }
+
+    pub(crate) fn digest(&self) -> &str {
+        match self {
+            Self::FirstParty(guest) => guest.digest,
+            Self::Installed(guest) => &guest.digest,
+        }
+    }
+
+    pub(crate) fn imports(&self) -> Vec<String> {
+        match self {
+            Self::FirstParty(guest) => guest.imports.iter().map(ToString::to_string).collect(),
+            Self::Installed(guest) => guest.imports.clone(),
+        }
+    }
+
+    /// What the guest says about itself.
+    pub(crate) fn manifest(&self) -> Manifest {
+        match self {
+            Self::FirstParty(guest) => Manifest::parse(guest.manifest.as_bytes())
+                .expect("the build reads the same manifest with the same function"),
+            Self::Installed(guest) => guest.manifest.clone(),
+        }
+    }
+
+    pub(crate) fn requests(&self) -> Vec<Request> {
+        self.manifest().requests
+    }
+
+    /// What the operator agreed to; none for a first-party guest, which is granted what it requests.
+    pub(crate) fn granted(&self) -> Option<&[Capability]> {
+        match self {
+            Self::FirstParty(_) => None,
+            Self::Installed(guest) => Some(&guest.grants),
+        }
+    }
+
+    /// Whether it is on where nobody says otherwise.
+    pub(crate) fn is_on_by_default(&self) -> bool {
+        true
+    }
+
+    /// The guest's order on an event that it wants to see.
+    fn wants(&self, event: &Event) -> Option<i32> {
+        let kind = event.kind_name();
+        match self {
+            Self::FirstParty(guest) => guest
+                .subscriptions
+                .iter()
+                .find(|wanted| wanted.event == kind && matches(wanted.matcher, event))
+                .map(|wanted| wanted.order),
+            Self::Installed(guest) => guest
+                .manifest
+                .subscriptions
+                .iter()
+                .find(|wanted| wanted.event == kind && matches(wanted.matcher.as_deref(), event))
+                .map(|wanted| wanted.order),
+        }
+    }
+
+    /// Finds the guest's compiled code; may read files.
+    pub(crate) fn code(&self, paths: &Paths) -> Result<Code, Fault> {
+        match self {
+            Self::FirstParty(guest) => Ok(Code::Embedded(&guest.code.0)),
+            Self::Installed(guest) => guest.code(paths),
+        }
+    }
+}
+
+/// Whether a subscription's matcher matches. One that cannot be read matches nothing: `guests add` refuses it, so that it can
+/// only come from a damaged lock file.
+fn matches(matcher: Option<&str>, event: &Event) -> bool {
+    Matcher::parse(matcher).is_ok_and(|matcher| matcher.matches(event))
+}

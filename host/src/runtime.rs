@@ -1,0 +1,96 @@
+//! Running guests: the engine, a store with limits for each call, and what comes back.
+//!
+//! Called by `dispatch` with the guests that an event selects. Each runs on a thread of its own, may block there, and sends back
+//! what it did; the calling thread turns wall-clock time into the engine's epochs and stops waiting at the event's deadline. So
+//! whatever a guest or a file system does, the answer is in time. Nothing here compiles.
+
+mod bindings;
+mod call;
+mod code;
+mod fault;
+mod store;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use wasmtime::Engine;
+
+pub(crate) use bindings::omc::hook as wit;
+pub(crate) use call::{Call, Called, LogLine};
+pub(crate) use code::Code;
+pub(crate) use fault::{Fault, FaultKind};
+pub(crate) use store::GuestState;
+
+/// Length of an epoch, in milliseconds: a guest is stopped at most this long after its deadline. Shorter costs more wake-ups of
+/// the waiting thread, and only on events that take this long at all.
+const TICK: Duration = Duration::from_millis(10);
+
+/// Stack for the host functions that a guest calls, in bytes, beside the guest's own: an overflow of the guest never meets it.
+const HOST_STACK_BYTES: usize = 1024 * 1024;
+
+/// The engine of this process.
+pub(crate) struct Runtime {
+    engine: Engine,
+    wasm_stack_bytes: usize,
+}
+
+impl Runtime {
+    /// Sets up the engine. It gives every guest the same stack, in bytes.
+    pub(crate) fn new(wasm_stack_bytes: usize) -> Result<Self, Fault> {
+        let mut config = omc_artifact::engine_config();
+        config.max_wasm_stack(wasm_stack_bytes);
+        let engine = Engine::new(&config).map_err(|error| Fault::host(format!("{error:#}")))?;
+        Ok(Self { engine, wasm_stack_bytes })
+    }
+
+    /// Runs the calls side by side and returns what each did, in their order. Those that are not done by the deadline are given
+    /// up: their threads are left behind, and the process is about to end.
+    pub(crate) fn call_all(&self, calls: Vec<Call>, deadline: Instant) -> Vec<Called> {
+        let began = Instant::now();
+        let mut done: Vec<Option<Called>> = calls.iter().map(|_| None).collect();
+        let (sender, receiver) = mpsc::channel();
+        for (place, call) in calls.into_iter().enumerate() {
+            let (sender, engine) = (sender.clone(), self.engine.clone());
+            let work = move || {
+                let called = catch_unwind(AssertUnwindSafe(|| call.run(&engine, began)))
+                    .unwrap_or_else(|_| Called::failed(Fault::host("the host's own code panicked"), began.elapsed()));
+                // Nobody listens after the deadline.
+                drop(sender.send((place, called)));
+            };
+            if let Err(error) = thread::Builder::new().stack_size(self.wasm_stack_bytes + HOST_STACK_BYTES).spawn(work)
+            {
+                let fault = Fault::host(format!("failed to start a thread: {error}"));
+                done[place] = Some(Called::failed(fault, began.elapsed()));
+            }
+        }
+        drop(sender);
+        let mut next_tick = began + TICK;
+        while done.iter().any(Option::is_none) {
+            let now = Instant::now();
+            if now >= deadline {
+                break;
+            }
+            if now >= next_tick {
+                self.engine.increment_epoch();
+                next_tick = now + TICK;
+            }
+            match receiver.recv_timeout(next_tick.min(deadline).saturating_duration_since(now)) {
+                Ok((place, called)) => done[place] = Some(called),
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => break,
+            }
+        }
+        let elapsed = began.elapsed();
+        let late =
+            || Called::failed(Fault::new(FaultKind::EventDeadline, "no answer by the event's deadline"), elapsed);
+        done.into_iter().map(|called| called.unwrap_or_else(late)).collect()
+    }
+}
+
+/// Ticks from now after which a call is stopped.
+fn ticks(limit: Duration) -> u64 {
+    // One more than fits, since the first tick may come at once.
+    u64::try_from(limit.as_nanos().div_ceil(TICK.as_nanos())).unwrap_or(u64::MAX).saturating_add(1)
+}

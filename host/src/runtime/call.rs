@@ -1,0 +1,190 @@
+//! One call of one guest: from its compiled code to what it did.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use wasmtime::component::{Component, Linker, Resource};
+use wasmtime::{CallHook, Engine, Store};
+
+use super::bindings::exports::omc::hook::handler::Decision as WitDecision;
+use super::code::Code;
+use super::fault::{Fault, FaultKind};
+use super::store::{GuestState, Memories};
+use super::{bindings, ticks};
+use crate::capability::wasi::{self, Usage, Wasi};
+use crate::capability::{self, MAX_TEXT_BYTES};
+use crate::config::Limits;
+use crate::policy::Grants;
+use crate::protocol::decision::{Decision, Effects};
+use crate::protocol::event::Event;
+use crate::surroundings::Surroundings;
+use crate::text;
+
+/// Bytes of data that one call of a host function may hand over, both ways: twice the longest text of an event.
+const HOST_CALL_BYTES: usize = 2 * MAX_TEXT_BYTES;
+
+/// What is needed to call a guest.
+pub(crate) struct Call {
+    /// Opened or found by the call itself, since it may have to read files.
+    pub(crate) code: Box<dyn FnOnce() -> Result<Code, Fault> + Send>,
+    pub(crate) event: Arc<Event>,
+    pub(crate) surroundings: Arc<Surroundings>,
+    pub(crate) grants: Grants,
+    pub(crate) limits: Limits,
+    /// The event's deadline: the call's own is never later.
+    pub(crate) deadline: Instant,
+}
+
+/// What a guest did.
+pub(crate) struct Called {
+    pub(crate) outcome: Result<(Decision, Effects), Fault>,
+    /// The decision or effect that the guest wanted and had no grant for.
+    pub(crate) not_granted: Option<&'static str>,
+    pub(crate) fuel: u64,
+    pub(crate) memory_bytes: usize,
+    pub(crate) elapsed: Duration,
+    pub(crate) log: Vec<LogLine>,
+    pub(crate) refused: BTreeMap<String, u32>,
+    pub(crate) usage: Option<Usage>,
+}
+
+/// A line that a guest wrote.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) struct LogLine {
+    pub(crate) level: &'static str,
+    pub(crate) text: String,
+}
+
+impl Called {
+    /// A call that never got as far as the guest.
+    pub(crate) fn failed(fault: Fault, elapsed: Duration) -> Self {
+        Self {
+            outcome: Err(fault),
+            not_granted: None,
+            fuel: 0,
+            memory_bytes: 0,
+            elapsed,
+            log: Vec::new(),
+            refused: BTreeMap::new(),
+            usage: None,
+        }
+    }
+}
+
+impl Call {
+    /// Runs the guest to its end or its limits.
+    pub(super) fn run(self, engine: &Engine, began: Instant) -> Called {
+        let prepared = (self.code)().and_then(|code| code.load(engine));
+        let component = match prepared {
+            Ok(component) => component,
+            Err(fault) => return Called::failed(fault, began.elapsed()),
+        };
+        let (fuel, limit) = (self.limits.fuel, Duration::from_millis(self.limits.call_deadline_ms));
+        let deadline = self.deadline.min(Instant::now() + limit);
+        let memories = Memories::new(&self.limits);
+        let state = GuestState {
+            wasi: Wasi::new(wasi::WasiConfig {
+                preopens: capability::preopens(&self.grants, &self.surroundings),
+                limits: capability::fs_limits(&self.limits),
+                deadline,
+            }),
+            event: self.event,
+            surroundings: self.surroundings,
+            grants: self.grants,
+            limits: self.limits,
+            deadline,
+            effects: Effects::default(),
+            log: Vec::new(),
+            log_bytes: 0,
+            refused: BTreeMap::new(),
+            holds_lock: false,
+            memories,
+            host_calls: 0,
+        };
+        let mut store = Store::new(engine, state);
+        let outcome = call(engine, &mut store, &component, fuel, limit);
+        let left = store.get_fuel().unwrap_or_default();
+        let memory_bytes = store.data().memories.used_bytes;
+        let state = store.into_data();
+        let (outcome, not_granted) = match outcome {
+            Ok(decision) => {
+                let (decision, not_granted) = state.grants.permit(decision);
+                (Ok((decision, state.effects)), not_granted)
+            }
+            Err(fault) => (Err(fault), None),
+        };
+        Called {
+            outcome,
+            not_granted,
+            fuel: fuel.saturating_sub(left),
+            memory_bytes,
+            elapsed: began.elapsed(),
+            log: state.log,
+            refused: state.refused,
+            usage: Some(state.wasi.into_usage()),
+        }
+    }
+}
+
+/// Links, instantiates and calls.
+fn call(
+    engine: &Engine,
+    store: &mut Store<GuestState>,
+    component: &Component,
+    fuel: u64,
+    limit: Duration,
+) -> Result<Decision, Fault> {
+    store.limiter(|state| &mut state.memories);
+    store.set_fuel(fuel).map_err(|error| Fault::host(format!("{error:#}")))?;
+    store.set_epoch_deadline(ticks(limit));
+    store.set_hostcall_fuel(HOST_CALL_BYTES);
+    store.call_hook(|mut store, transition| match transition {
+        CallHook::CallingHost => store.data_mut().count_host_call(),
+        _ => Ok(()),
+    });
+    let linker = link(engine, component).map_err(|error| Fault::new(FaultKind::Link, format!("{error:#}")))?;
+    // What goes wrong while a guest is instantiated is its link, unless one of the limits stopped it.
+    let instance = bindings::Guest::instantiate(&mut *store, component, &linker).map_err(|error| {
+        let fault = Fault::from_call(&error);
+        if fault.kind == FaultKind::Trap && error.downcast_ref::<wasmtime::Trap>().is_none() {
+            Fault::new(FaultKind::Link, format!("{error:#}"))
+        } else {
+            fault
+        }
+    })?;
+    // One event and one set of effects a call: their handles carry no number that a guest could change.
+    let (event, effects) = (Resource::new_own(0), Resource::new_own(0));
+    let returned = instance.omc_hook_handler().call_handle(&mut *store, event, effects);
+    match returned.map_err(|error| Fault::from_call(&error))? {
+        Ok(decision) => Ok(canonical(decision, store.data().limits.reason_units)),
+        Err(detail) => Err(Fault::new(FaultKind::Guest, detail)),
+    }
+}
+
+/// A linker with what the component imports: linking everything there is would be paid on every event.
+fn link(engine: &Engine, component: &Component) -> wasmtime::Result<Linker<GuestState>> {
+    let mut linker = Linker::new(engine);
+    let component_type = component.component_type();
+    let imports: Vec<_> = component_type.imports(engine).map(|(name, _)| name.to_owned()).collect();
+    wasi::add_to_linker(&mut linker, &|name| imports.iter().any(|import| same_interface(import, name)))?;
+    capability::add_to_linker(&mut linker)?;
+    Ok(linker)
+}
+
+/// Whether two import names are versions of the same interface: `wasi:io/streams@0.2.6` and `wasi:io/streams`.
+fn same_interface(import: &str, name: &str) -> bool {
+    let bare = |name: &str| name.split_once('@').map_or(name.len(), |(bare, _)| bare.len());
+    import[..bare(import)] == name[..bare(name)]
+}
+
+fn canonical(decision: WitDecision, reason_units: u64) -> Decision {
+    let cut = |reason: String| text::cut_to_units(reason, usize::try_from(reason_units).unwrap_or(usize::MAX));
+    match decision {
+        WitDecision::Pass => Decision::Pass,
+        WitDecision::Allow => Decision::Allow,
+        WitDecision::Ask(reason) => Decision::Ask(cut(reason)),
+        WitDecision::Block(reason) => Decision::Block(cut(reason)),
+        WitDecision::Halt(reason) => Decision::Halt(cut(reason)),
+    }
+}

@@ -1,0 +1,62 @@
+//! What lies around one event: its configuration, and the `.omc` directories of project and user.
+//!
+//! Found once on the event's own thread and shared by all its guests, so that they all see the same root. Nothing is created here.
+
+use std::env;
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::capability::OmcDir;
+use crate::config::state_root::{OMC_DIR, Parent};
+use crate::config::{self, Env, StateRoot};
+use crate::protocol::event::Event;
+
+/// What lies around one event.
+pub(crate) struct Surroundings {
+    pub(crate) config: config::Surroundings,
+    project_dir: Option<Arc<OmcDir>>,
+    user_dir: Option<Arc<OmcDir>>,
+}
+
+impl Surroundings {
+    /// Looks around from the folder that the event names.
+    pub(crate) fn find(event: &Event, env: &Env) -> Self {
+        let config = config::Surroundings::read(env, event.cwd());
+        let project_dir = config.state.as_ref().ok().map(|root| Arc::new(project_dir(root)));
+        let user_dir = config.paths.user_omc_parent().map(|home| Arc::new(OmcDir::find(home, OMC_DIR)));
+        Self { config, project_dir, user_dir }
+    }
+
+    /// The project's root, if the event has a project.
+    pub(crate) fn project_root(&self) -> Option<&Path> {
+        self.config.state.as_ref().ok().map(|root| root.project_root.as_path())
+    }
+
+    /// The project's `.omc`.
+    pub(crate) fn project_dir(&self) -> Option<&Arc<OmcDir>> {
+        self.project_dir.as_ref()
+    }
+
+    /// The user's `.omc`.
+    pub(crate) fn user_dir(&self) -> Option<&Arc<OmcDir>> {
+        self.user_dir.as_ref()
+    }
+
+    /// An environment variable, if it is set and UTF-8.
+    pub(crate) fn variable(name: &str) -> Option<String> {
+        // The system's own call panics at such a name.
+        if name.is_empty() || name.contains(['=', '\0']) {
+            return None;
+        }
+        env::var_os(name)?.into_string().ok()
+    }
+}
+
+fn project_dir(root: &StateRoot) -> OmcDir {
+    // The name is ours (`.omc`) or made of a folder's name with what is not plain replaced.
+    let name = root.omc_name.to_string_lossy();
+    match root.parent {
+        Parent::Present => OmcDir::find(&root.omc_parent, &name),
+        Parent::Missing => OmcDir::below_missing(root.clone(), &name),
+    }
+}

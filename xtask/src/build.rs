@@ -1,0 +1,162 @@
+//! From sources to a host with its guests inside.
+
+use std::env;
+use std::ffi::OsStr;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::SystemTime;
+
+use anyhow::{Context as _, Result, bail};
+
+/// The target of every guest.
+const GUEST_TARGET: &str = "wasm32-wasip2";
+/// Crates below `guests/` that are no guests.
+const LIBRARIES: &[&str] = &["sdk", "state"];
+
+/// Where things are, all absolute.
+pub(crate) struct Workspace {
+    pub(crate) root: PathBuf,
+    pub(crate) target: PathBuf,
+}
+
+/// The compiled code of the guests.
+pub(crate) struct Guests {
+    /// Holds `NAME.cwasm` and `NAME.json` for each first-party guest.
+    pub(crate) aot: PathBuf,
+    /// Holds `NAME.wasm` for each guest, first-party or for tests.
+    pub(crate) wasm: PathBuf,
+    /// The ahead-of-time compiler.
+    pub(crate) compiler: PathBuf,
+}
+
+impl Workspace {
+    pub(crate) fn find() -> Result<Self> {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().context("xtask has no parent folder")?.to_path_buf();
+        let target = env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), |dir| root.join(dir));
+        Ok(Self { root, target })
+    }
+
+    /// Cargo at the workspace's root, with the guests' place known to the host's build script.
+    pub(crate) fn cargo(&self, guests: Option<&Guests>) -> Command {
+        let mut cargo = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+        cargo.current_dir(&self.root);
+        if let Some(guests) = guests {
+            cargo.env("OMC_HOST_AOT_DIR", &guests.aot);
+        }
+        cargo
+    }
+
+    /// The names of the crates in a folder that are guests.
+    fn guests_in(&self, folder: &str) -> Result<Vec<String>> {
+        let path = self.root.join(folder);
+        let entries = fs::read_dir(&path).with_context(|| format!("failed to list `{}`", path.display()))?;
+        let mut names = Vec::new();
+        for entry in entries {
+            let entry = entry?;
+            let name = entry.file_name().into_string().unwrap_or_default();
+            if entry.path().join("Cargo.toml").is_file() && !LIBRARIES.contains(&name.as_str()) {
+                names.push(name);
+            }
+        }
+        names.sort();
+        Ok(names)
+    }
+}
+
+/// Builds `omc-host` for use and returns its path. The ahead-of-time compiler is put beside it.
+pub(crate) fn release() -> Result<PathBuf> {
+    let workspace = Workspace::find()?;
+    let guests = guests(&workspace)?;
+    run(workspace.cargo(Some(&guests)).args(["build", "--release", "--package", "omc-host"]))?;
+    let folder = workspace.target.join("release");
+    copy_if_newer(&guests.compiler, &folder.join(executable("omc-compiler")))?;
+    Ok(folder.join(executable("omc-host")))
+}
+
+/// Builds all guests for wasm and compiles the first-party ones for this machine.
+pub(crate) fn guests(workspace: &Workspace) -> Result<Guests> {
+    let (first_party, for_tests) = (workspace.guests_in("guests")?, workspace.guests_in("tests/guests")?);
+    let wasm = build_wasm(workspace, first_party.iter().chain(&for_tests))?;
+
+    run(workspace.cargo(None).args(["build", "--profile", "compiler", "--package", "omc-compiler"]))?;
+    let compiler = workspace.target.join("compiler").join(executable("omc-compiler"));
+
+    let aot = workspace.target.join("aot").join(host_triple()?);
+    fs::create_dir_all(&aot).with_context(|| format!("failed to create `{}`", aot.display()))?;
+    for name in &first_party {
+        let component = wasm.join(name.replace('-', "_")).with_extension("wasm");
+        let (code, about) = (aot.join(name).with_extension("cwasm"), aot.join(name).with_extension("json"));
+        if is_newer(&code, &component) && is_newer(&code, &compiler) && about.exists() {
+            continue;
+        }
+        run(Command::new(&compiler).arg(&component).arg(&code).arg("--describe").arg(&about))?;
+    }
+    // A guest that was removed from the sources must not be embedded.
+    for entry in fs::read_dir(&aot)? {
+        let path = entry?.path();
+        let known =
+            path.file_stem().and_then(OsStr::to_str).is_some_and(|stem| first_party.iter().any(|name| name == stem));
+        if !known {
+            fs::remove_file(&path).with_context(|| format!("failed to remove `{}`", path.display()))?;
+        }
+    }
+    Ok(Guests { aot, wasm, compiler })
+}
+
+/// Builds guests for wasm; they land in the folder that is returned.
+fn build_wasm<'a>(workspace: &Workspace, names: impl Iterator<Item = &'a String>) -> Result<PathBuf> {
+    let script = workspace.root.join("scripts/wasm-target.sh");
+    let printed = output(Command::new("bash").arg(&script).arg("--print-rustc"))?;
+    let target = workspace.target.join("guests");
+    let mut cargo = workspace.cargo(None);
+    // Possibly another compiler than the host's, hence a target folder of its own.
+    cargo.env("RUSTC", printed.trim()).arg("build").arg("--target-dir").arg(&target);
+    cargo.args(["--target", GUEST_TARGET, "--profile", "guest"]);
+    for name in names {
+        cargo.args(["--package", name]);
+    }
+    run(&mut cargo)?;
+    Ok(target.join(GUEST_TARGET).join("guest"))
+}
+
+fn host_triple() -> Result<String> {
+    let about = output(Command::new("rustc").arg("-vV"))?;
+    let triple = about.lines().find_map(|line| line.strip_prefix("host: ")).context("rustc names no host")?;
+    Ok(triple.to_owned())
+}
+
+pub(crate) fn executable(name: &str) -> String {
+    format!("{name}{}", env::consts::EXE_SUFFIX)
+}
+
+/// Runs a command to its end; an exit status other than 0 is an error.
+pub(crate) fn run(command: &mut Command) -> Result<()> {
+    let status = command.status().with_context(|| format!("failed to start {command:?}"))?;
+    if !status.success() {
+        bail!("{command:?} ended with {status}");
+    }
+    Ok(())
+}
+
+/// Runs a command and returns what it printed.
+fn output(command: &mut Command) -> Result<String> {
+    let output = command.stderr(Stdio::inherit()).output().with_context(|| format!("failed to start {command:?}"))?;
+    if !output.status.success() {
+        bail!("{command:?} ended with {}", output.status);
+    }
+    String::from_utf8(output.stdout).with_context(|| format!("{command:?} printed something that is not UTF-8"))
+}
+
+fn copy_if_newer(from: &Path, to: &Path) -> Result<()> {
+    if !is_newer(to, from) {
+        fs::copy(from, to).with_context(|| format!("failed to copy `{}` to `{}`", from.display(), to.display()))?;
+    }
+    Ok(())
+}
+
+/// Whether a file exists and was written after another.
+fn is_newer(file: &Path, than: &Path) -> bool {
+    let modified = |path: &Path| path.metadata().and_then(|about| about.modified()).ok();
+    modified(file).is_some_and(|time: SystemTime| modified(than).is_some_and(|other| time >= other))
+}

@@ -121,8 +121,7 @@ impl<'a> Around<'a> {
         let letter = |c: &char| c.is_alphabetic() || *c == THING;
         let next = self.tail.chars().find(letter).is_some_and(is_cjk);
         let previous = self.lead.chars().rev().find(letter).is_some_and(is_cjk);
-        let ascii_follows = self.tail.chars().find(letter).is_some_and(|c| c.is_ascii());
-        keyword.chars().any(is_cjk) || next || previous && !(ascii_follows && self.lead.trim().is_empty())
+        keyword.chars().any(is_cjk) || next || previous
     }
 
     /// The keyword is followed by an order: a verb of work, or an object to work on.
@@ -222,14 +221,18 @@ impl<'a> Around<'a> {
         if names_other || self.comes_again() {
             return Sure::No;
         }
-        if has(self.tail, w::CJK_ASKING_FOR_A_WAY) || has(self.sentence_lead, w::CJK_ASKING) {
+        if has(self.tail, w::CJK_ASKING_FOR_A_WAY) {
             return Sure::No;
         }
         let particle = starts_with_any(self.clause_tail, w::CJK_MEANS_PARTICLES) || self.clause_tail == "로";
-        let after = earliest(self.tail, w::CJK_ACTIVATION_AFTER);
-        let activation = if particle || has(before, w::CJK_ACTIVATION_BEFORE) { Some(0) } else { after };
+        let after = if particle { Some(0) } else { earliest(self.tail, w::CJK_ACTIVATION_AFTER) };
+        let activation = if has(before, w::CJK_ACTIVATION_BEFORE) { Some(0) } else { after };
         let asking = earliest(self.tail, w::CJK_ASKING);
         let request = has(self.tail, w::CJK_REQUEST) || has(self.sentence_lead, w::CJK_REQUEST);
+        // "I do not know what is wrong, fix it with ralph" asks nothing about ralph.
+        if has(self.sentence_lead, w::CJK_ASKING) && !(after.is_some() && request) {
+            return Sure::No;
+        }
         if asking.is_some_and(|asking| activation.is_none_or(|activation| asking < activation || !request)) {
             return Sure::No;
         }

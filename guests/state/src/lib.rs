@@ -20,9 +20,12 @@
 
 mod breaker;
 mod cancel;
+mod checkpoint;
+mod clean_up;
 mod error;
 mod fields;
 mod file;
+mod layout;
 mod lock;
 mod missions;
 mod mode;
@@ -41,11 +44,14 @@ mod text;
 mod time;
 mod todos;
 mod tool_error;
+pub mod wiki;
 
 use std::path::{Path, PathBuf};
 
 pub use breaker::Breaker;
 pub use cancel::CancelSignal;
+pub use checkpoint::{Checkpoint, NewCheckpoint};
+pub use clean_up::CleanedUp;
 pub use error::Error;
 pub use fields::Fields;
 pub use file::MAX_FILE_BYTES;

@@ -44,7 +44,8 @@ pub struct Manifest {
 pub struct Subscription {
     /// The kind of event in kebab-case, such as `pre-tool-use`.
     pub event: String,
-    /// Which of them: compared with the event's target (a tool's name, a session's source, …); absent means all.
+    /// Which of them: compared with the event's target (a tool's name, a session's source, …); absent means all. Names with `|`
+    /// between them are compared as they are, anything else is a regular expression.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub matcher: Option<String>,
     /// The place among the guests of an event; lower comes first, and equal orders go by name.

@@ -20,6 +20,9 @@ use clap::{Parser, Subcommand};
 
 use crate::config::{Env, Paths};
 
+#[cfg(test)]
+pub(crate) use hook::Arguments as HookArguments;
+
 /// Exit status for findings and failures.
 const FAILURE: u8 = 1;
 /// Exit status for a wrong command line (`EX_USAGE`).

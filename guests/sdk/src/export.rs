@@ -13,7 +13,7 @@ use crate::{Decision, Effects, Event, Guest};
 /// | member | meaning |
 /// |---|---|
 /// | `description` | one line for people |
-/// | `subscriptions` | `{"event", "matcher"?, "order"?}` each; the matcher is an exact name or a list `A\|B`; lower orders come first |
+/// | `subscriptions` | `{"event", "matcher"?, "order"?}` each; the matcher is a name, a list `A\|B`, or a regular expression (without look-around) that matches somewhere; lower orders come first |
 /// | `requests` | `{"capability", "scope"?, "reason"}` each, see below |
 /// | `limits` | wishes, optional: `{"fuel"?, "memory-bytes"?, "deadline-ms"?}`; the operator's limits bind |
 ///

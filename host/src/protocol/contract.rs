@@ -48,6 +48,8 @@ pub struct Contract {
     pub timeout_ms: u32,
     /// Longest time a hooks file can make it wait, in milliseconds, where there is such a bound.
     pub max_timeout_ms: Option<u32>,
+    /// How long it waits by our own hooks files, in seconds; none where they have no entry, since no guest of ours needs one.
+    pub hook_timeout_s: Option<u32>,
     /// What the agent does when no answer comes.
     pub unanswered: Unanswered,
     /// Whether a hook for the event is installed unasked.
@@ -197,9 +199,12 @@ const MAX_DEADLINE_MS: u32 = 2_500;
 const LEAVING_DEADLINE_MS: u32 = 800;
 
 impl Contract {
-    /// How long the host may take over the event when the hooks file says nothing about its timeout.
+    /// How long the host may take over the event by our own hooks files, and by the agent's default where they are silent.
     pub const fn deadline(&self) -> Duration {
-        self.deadline_within(self.timeout_ms)
+        self.deadline_within(match self.hook_timeout_s {
+            Some(seconds) if seconds * 1_000 < self.timeout_ms => seconds * 1_000,
+            _ => self.timeout_ms,
+        })
     }
 
     /// How long the host may take over the event when the agent waits for `timeout_ms`.
@@ -238,6 +243,7 @@ impl Contract {
             cap: Cap { limit: CAP, unit },
             timeout_ms: 600_000,
             max_timeout_ms: None,
+            hook_timeout_s: None,
             unanswered: Unanswered::Proceeds,
             install: Install::WhenNeeded,
         }

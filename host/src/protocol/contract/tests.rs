@@ -85,13 +85,15 @@ fn the_host_answers_before_the_agent_gives_up() {
     for row in all_rows() {
         let expected = match row.kind {
             Kind::SessionEnd | Kind::Interrupt => 800,
+            // Four fifths of the three seconds in our hooks files.
+            _ if row.hook_timeout_s == Some(3) => 2_400,
             _ => 2_500,
         };
         assert_eq!(row.deadline(), Duration::from_millis(expected), "{}", row.event);
         for timeout_ms in [1, 1_000, 1_500, 3_000, 5_000, 600_000, u32::MAX] {
             let deadline = row.deadline_within(timeout_ms);
             assert!(deadline.as_millis() * 100 <= u128::from(timeout_ms) * 80);
-            assert!(deadline.as_millis() <= u128::from(expected.max(800)));
+            assert!(deadline.as_millis() <= 2_500);
         }
     }
     // Three seconds are the most that Codex waits on these, whatever its hooks file says.

@@ -14,7 +14,7 @@ use serde_json::Value;
 use crate::config::{GuestPolicy, Occasion, Paths, Surroundings};
 use crate::protocol::event::Event;
 use crate::protocol::matcher::Matcher;
-use crate::runtime::{Code, Fault};
+use crate::runtime::{Aligned, Code, Fault};
 
 pub(crate) use installed::{InstallError, Installed, Lock, install, parse_grant, remove};
 pub(crate) use trust::{create_private_dir, open_private, replace_private};
@@ -37,10 +37,6 @@ pub(crate) struct Wanted {
     pub(crate) matcher: Option<&'static str>,
     pub(crate) order: i32,
 }
-
-/// Compiled code is an ELF image, whose tables are read in place: 16 bytes is the strictest alignment in one.
-#[repr(C, align(16))]
-struct Aligned<Bytes: ?Sized>(Bytes);
 
 /// The guests that this project makes.
 pub(crate) static FIRST_PARTY: &[Embedded] = include!(concat!(env!("OUT_DIR"), "/first_party.rs"));
@@ -173,7 +169,7 @@ impl Guest {
     /// Finds the guest's compiled code; may read files.
     pub(crate) fn code(&self, paths: &Paths) -> Result<Code, Fault> {
         match self {
-            Self::FirstParty(guest) => Ok(Code::Embedded(&guest.code.0)),
+            Self::FirstParty(guest) => Ok(Code::Embedded(guest.code)),
             Self::Installed(guest) => guest.code(paths),
         }
     }

@@ -19,7 +19,7 @@ use wasmtime::Engine;
 
 pub(crate) use bindings::omc::hook as wit;
 pub(crate) use call::{Call, Called, LogLine};
-pub(crate) use code::Code;
+pub(crate) use code::{Aligned, Code};
 pub(crate) use fault::{Fault, FaultKind};
 pub(crate) use store::GuestState;
 
@@ -41,6 +41,7 @@ impl Runtime {
     pub(crate) fn new(wasm_stack_bytes: usize) -> Result<Self, Fault> {
         let mut config = omc_artifact::engine_config();
         config.max_wasm_stack(wasm_stack_bytes);
+        code::use_code_in_place(&mut config);
         let engine = Engine::new(&config).map_err(|error| Fault::host(format!("{error:#}")))?;
         Ok(Self { engine, wasm_stack_bytes })
     }

@@ -172,7 +172,7 @@ impl About {
                     ("message", !effects.messages.is_empty()),
                     ("updated-input", effects.updated_input.is_some()),
                 ];
-                let is_kept = |what: &str| !dropped.iter().any(|dropped| dropped.what == what);
+                let is_kept = |what: &str| !dropped.iter().any(|dropped| dropped.what == what && dropped.why.is_loss());
                 record.kept = kept
                     .iter()
                     .filter(|(what, wanted)| *wanted && is_kept(what))

@@ -143,7 +143,8 @@ fn answer(
         Some(fault) => failed(&handlers, &fault),
     };
     let opinions: Vec<_> = handlers.iter().zip(&called).map(|(handler, called)| opinion(handler, called)).collect();
-    let merged = merge(event, &opinions);
+    let mut save = |text: &str| save(&surroundings, text, deadline + GRACE / 2, &mut notes);
+    let merged = merge(event, &opinions).fit(event.contract(), &mut save);
     let reply = dialect.encode(event, &merged);
     problems(&mut notes);
     let mut trail = Trail::about(&about, paths, notes);
@@ -151,6 +152,12 @@ fn answer(
         .records
         .extend(handlers.iter().zip(&called).map(|(handler, called)| about.call(&handler.guest, called, &merged)));
     Answer { reply, trail }
+}
+
+/// Keeps a text that is too long for the answer, until then at the latest, and says where it is.
+fn save(surroundings: &Surroundings, text: &str, until: Instant, notes: &mut Vec<String>) -> Option<String> {
+    let saved = surroundings.spill()?.save_until(text, until);
+    saved.map_err(|error| notes.push(format!("a text that is too long for the agent was cut: {error}"))).ok()
 }
 
 /// Calls the guests side by side.

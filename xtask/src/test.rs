@@ -39,7 +39,12 @@ pub(crate) fn run_all(only_tests: bool) -> Result<()> {
     if !only_tests {
         step("documents")?;
         let mut doc = workspace.cargo(Some(&guests));
-        doc.env("RUSTDOCFLAGS", "--deny warnings --allow rustdoc::private_intra_doc_links").args(["doc", "--quiet", "--no-deps", "--document-private-items"]);
+        doc.env("RUSTDOCFLAGS", "--deny warnings --allow rustdoc::private_intra_doc_links").args([
+            "doc",
+            "--quiet",
+            "--no-deps",
+            "--document-private-items",
+        ]);
         run(doc.args(NATIVE.iter().flat_map(|package| ["--package", package])))?;
     }
     let mut stdout = std::io::stdout();

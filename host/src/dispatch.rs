@@ -74,15 +74,14 @@ pub fn handle(agent: Option<&str>, began: Instant, complaint: Option<&str>) -> A
 
     let (sender, receiver) = mpsc::channel();
     let deadline = began + event.contract().deadline();
-    let work =
-        {
-            let (event, env, notes) = (Arc::clone(&event), env.clone(), notes.clone());
-            move || {
-                drop(sender.send(catch_unwind(AssertUnwindSafe(|| {
-                    answer(dialect, &event, unreadable, &env, deadline, notes)
-                }))))
-            }
-        };
+    let work = {
+        let (event, env, notes) = (Arc::clone(&event), env.clone(), notes.clone());
+        move || {
+            let work = || answer(dialect, &event, unreadable, &env, deadline, notes);
+            // Nobody listens after the deadline.
+            drop(sender.send(catch_unwind(AssertUnwindSafe(work))));
+        }
+    };
     let failure = match thread::Builder::new().spawn(work) {
         Err(error) => format!("the host failed to start a thread: {error}"),
         Ok(_) => match receiver.recv_timeout((deadline + GRACE).saturating_duration_since(Instant::now())) {

@@ -15,7 +15,7 @@ use crate::capability::wasi::Usage;
 use crate::protocol::decision::{Dropped, Merged};
 use crate::protocol::event::Event;
 use crate::registry::{Guest, create_private_dir};
-use crate::runtime::Called;
+use crate::runtime::{Called, LogLine};
 use crate::text;
 
 /// Size at which the trail is rotated, in bytes: some ten thousand calls, quick to search.
@@ -183,13 +183,22 @@ impl About {
                     Some(FaultRecord { kind: fault.kind.name().to_owned(), detail: guest_text(&fault.detail) });
             }
         }
-        let lines = called.log.iter().take(MAX_LOG_LINES);
-        record.log = lines.map(|line| format!("{}: {}", line.level, line.text)).collect();
+        record.log = log_lines(&called.log);
         if let Some(usage) = &called.usage {
             describe_usage(&mut record, usage);
         }
         Record { guest: Some(record), ..self.record.clone() }
     }
+}
+
+/// The first lines of a log, and how many more there were.
+fn log_lines(log: &[LogLine]) -> Vec<String> {
+    let mut lines: Vec<_> =
+        log.iter().take(MAX_LOG_LINES).map(|line| format!("{}: {}", line.level, line.text)).collect();
+    if log.len() > MAX_LOG_LINES {
+        lines.push(format!("warn: {} more lines were left out", log.len() - MAX_LOG_LINES));
+    }
+    lines
 }
 
 /// What a call did with files and beyond its grants.
@@ -370,6 +379,15 @@ mod tests {
         names.sort();
         assert_eq!(names, ["trail.1.jsonl", "trail.2.jsonl", "trail.3.jsonl", TRAIL]);
         assert!(fs::metadata(folder.join(TRAIL)).unwrap().len() < 1_000);
+    }
+
+    #[test]
+    fn lines_that_are_left_out_are_counted() {
+        let log = vec![LogLine { level: "info", text: "again".to_owned() }; MAX_LOG_LINES + 3];
+        assert_eq!(log_lines(&log[3..]).len(), MAX_LOG_LINES);
+        let lines = log_lines(&log);
+        assert_eq!(lines.len(), MAX_LOG_LINES + 1);
+        assert_eq!(lines[MAX_LOG_LINES], "warn: 3 more lines were left out");
     }
 
     #[test]

@@ -3,6 +3,7 @@
 //! [`handle`] is what `omc-host hook` does. It always gives an answer, in time and in the agent's dialect: the work is done on a
 //! thread of its own, and if that panics or is late, the answer is silence and the trail says so.
 
+use std::error::Error;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::mpsc;
@@ -120,12 +121,12 @@ fn answer(
     let deadline = deadline.min(Instant::now() + Duration::from_millis(config.settings.event_deadline_ms()));
 
     let registry = Registry::load(&paths);
-    notes.extend(registry.problem.as_ref().map(ToString::to_string));
+    notes.extend(registry.problem.as_ref().map(|problem| with_causes(problem)));
     let mut handlers = registry.select(event, config);
     if unreadable.is_some() {
         handlers.retain(|handler| handler.policy.required);
     }
-    if event.contract().kind == Kind::Other {
+    if unreadable.is_none() && event.contract().kind == Kind::Other {
         notes.push(format!("unknown event `{}`", event.kind_name()));
     }
     let about = About::event(event, surroundings.project_root());
@@ -136,7 +137,7 @@ fn answer(
         return Answer { reply: dialect.silent(event), trail: Trail::about(&about, paths, notes) };
     }
     if let Err(refusal) = &config.state {
-        notes.push(format!("no project, so guests have no files: {refusal}"));
+        notes.push(format!("no project, so guests have no files: {}", with_causes(refusal)));
     }
 
     let called = match unreadable {
@@ -177,6 +178,12 @@ fn call(handlers: &[Handler], event: &Arc<Event>, surroundings: &Arc<Surrounding
         }
     });
     runtime.call_all(calls.collect(), deadline)
+}
+
+/// An error and what caused it, for the trail.
+fn with_causes(error: &dyn Error) -> String {
+    let causes = std::iter::successors(error.source(), |&error| error.source());
+    causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}"))
 }
 
 /// All guests failed alike, before any of them was called.

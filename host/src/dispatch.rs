@@ -14,6 +14,7 @@ use crate::audit::{self, About, Record};
 use crate::config::{Env, Paths};
 use crate::input::{self, Input, Unreadable};
 use crate::policy::{FailurePolicy, Grants};
+use crate::protocol::contract::Carry;
 use crate::protocol::decision::{Effects, Opinion, merge};
 use crate::protocol::dialect::{self, Dialect, Reply};
 use crate::protocol::event::{Event, Kind};
@@ -129,10 +130,12 @@ fn answer(
     if unreadable.is_none() && event.contract().kind == Kind::Other {
         notes.push(format!("unknown event `{}`", event.kind_name()));
     }
+    let missing = registry.missing(config.settings.required());
+    notes.extend(missing.iter().map(|guest| format!("the guest `{guest}` is required and is not there; add it again")));
     let about = About::event(event, surroundings.project_root());
     // Last, since settings of guests are read when guests ask for them.
     let problems = |notes: &mut Vec<String>| notes.extend(config.problems().map(ToString::to_string));
-    if handlers.is_empty() {
+    if handlers.is_empty() && missing.is_empty() {
         problems(&mut notes);
         return Answer { reply: dialect.silent(event), trail: Trail::about(&about, paths, notes) };
     }
@@ -144,7 +147,10 @@ fn answer(
         None => call(&handlers, event, &surroundings, deadline),
         Some(fault) => failed(&handlers, &fault),
     };
-    let opinions: Vec<_> = handlers.iter().zip(&called).map(|(handler, called)| opinion(handler, called)).collect();
+    let mut opinions: Vec<_> = handlers.iter().zip(&called).map(|(handler, called)| opinion(handler, called)).collect();
+    if asks_for_permission(event) {
+        opinions.extend(missing.into_iter().map(failed_closed_as_missing));
+    }
     let merged = merge(event, &opinions);
     let reply = dialect.encode(event, &merged);
     problems(&mut notes);
@@ -189,6 +195,20 @@ fn with_causes(error: &dyn Error) -> String {
 /// All guests failed alike, before any of them was called.
 fn failed(handlers: &[Handler], fault: &Fault) -> Vec<Called> {
     handlers.iter().map(|_| Called::failed(fault.clone(), Duration::ZERO)).collect()
+}
+
+/// Whether the event asks if something may be done.
+///
+/// Which events a guest that is not there would have judged is not known. To refuse these is enough: whatever else goes on,
+/// nothing is done, and the agent can still stop and say why.
+fn asks_for_permission(event: &Event) -> bool {
+    matches!(event.contract().block, Carry::Permission | Carry::Behavior)
+}
+
+/// What stands in for a required guest that is not there: taking it away must not be a way around it.
+fn failed_closed_as_missing(guest: &str) -> Opinion {
+    let decision = FailurePolicy::Closed.decide(guest, "it is not there");
+    Opinion { guest: guest.to_owned(), decision, effects: Effects::default() }
 }
 
 /// What a guest said, or what its failure policy says in its place.

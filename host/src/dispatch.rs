@@ -75,7 +75,7 @@ pub fn handle(agent: Option<&str>, began: Instant, complaint: Option<&str>) -> A
     notes.extend(unreadable.as_ref().map(|fault| fault.detail.clone()));
 
     let (sender, receiver) = mpsc::channel();
-    let deadline = began + event.contract().deadline();
+    let deadline = event.contract().due(began, Instant::now());
     let work =
         {
             let (event, env, notes) = (Arc::clone(&event), env.clone(), notes.clone());

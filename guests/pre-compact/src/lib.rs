@@ -7,8 +7,9 @@ pub mod logic;
 
 use std::time::SystemTime;
 
+use omc_guest::project_files::{self, Root};
 use omc_guest::{Decision, Effects, Error, Event, EventKind, Guest, log, state_lock};
-use omc_state::{Mode, ModeState, NewCheckpoint, SessionId, Store};
+use omc_state::{Mode, ModeState, NewCheckpoint, SessionId, Store, Todos};
 
 /// The guest.
 #[derive(Debug)]
@@ -18,7 +19,8 @@ omc_guest::export!(PreCompact, {
     "description": "Writes a checkpoint before a conversation is compacted",
     "subscriptions": [{"event": "pre-compact", "order": 100}],
     "requests": [
-        {"capability": "omc", "scope": ["ro:/omc", "rw:/omc/state/checkpoints"], "reason": "reads the session's modes, to-do lists and plan notepads; writes the checkpoint"}
+        {"capability": "omc", "scope": ["ro:/omc", "rw:/omc/state/checkpoints"], "reason": "reads the session's modes, to-do lists and plan notepads; writes the checkpoint"},
+        {"capability": "read", "scope": ["project:.claude/todos.json"], "reason": "counts what is left to do in the agent's own list"}
     ]
 });
 
@@ -30,14 +32,14 @@ impl Guest for PreCompact {
         let Some(session) = event.session_id().as_deref().and_then(SessionId::parse) else { return Ok(Decision::Pass) };
         let store = Store::new(&omc_guest::omc_dir());
         let now = SystemTime::now().into();
-        let trigger = event.text("/trigger").filter(|trigger| matches!(trigger.as_str(), "manual" | "auto"));
+        let trigger = event.source().filter(|trigger| matches!(trigger.as_str(), "manual" | "auto"));
         let modes = active_modes(&store, &session);
         let wisdom = store.read_wisdom();
         let checkpoint = NewCheckpoint {
             session: &session,
             trigger: trigger.as_deref(),
             modes: &modes,
-            todos: store.read_todos(),
+            todos: store.read_todos().and(agents_todos()),
             wisdom: wisdom.as_deref(),
             now,
         };
@@ -47,6 +49,12 @@ impl Guest for PreCompact {
         effects.add_message(&logic::message(&checkpoint))?;
         Ok(Decision::Pass)
     }
+}
+
+/// The agent's own to-do list.
+fn agents_todos() -> Todos {
+    let text = project_files::read(Root::Project, ".claude/todos.json", Todos::MAX_BYTES);
+    text.map_or_else(|_| Todos::default(), |text| Todos::parse(&text))
 }
 
 /// The session's modes that are on and not finished.

@@ -11,8 +11,9 @@ pub mod logic;
 
 use std::time::SystemTime;
 
+use omc_guest::project_files::{self, Root};
 use omc_guest::{Decision, Effects, Error, Event, EventKind, Guest, log, state_lock};
-use omc_state::{Mode, ModeState, SessionId, Store, Timestamp, notepad};
+use omc_state::{Mode, ModeState, SessionId, Store, Timestamp, Todos, notepad};
 
 use logic::{Facts, compose};
 
@@ -24,7 +25,8 @@ omc_guest::export!(SessionStart, {
     "description": "Gives a session back its modes, priority notes and open tasks",
     "subscriptions": [{"event": "session-start", "order": 100}],
     "requests": [
-        {"capability": "omc", "scope": ["rw:/omc"], "reason": "notes the start, drops old notes from the notepad, removes dead sessions and old records"}
+        {"capability": "omc", "scope": ["rw:/omc"], "reason": "notes the start, drops old notes from the notepad, removes dead sessions and old records"},
+        {"capability": "read", "scope": ["project:.claude/todos.json"], "reason": "counts what is left to do in the agent's own list"}
     ]
 });
 
@@ -42,7 +44,7 @@ impl Guest for SessionStart {
         }
         report("old notes stay", store.prune_notepad(&state_lock::acquire, notepad::WORKING_DAYS, now));
 
-        let source = event.text("/source").unwrap_or_default();
+        let source = event.source().unwrap_or_default();
         let facts = gather(&store, session.as_ref(), &source, now);
         if let Some(text) = compose(&facts) {
             effects.add_context(&text)?;
@@ -62,11 +64,17 @@ fn gather(store: &Store, session: Option<&SessionId>, source: &str, now: Timesta
         is_compacted,
         modes: session.map(|session| running_modes(store, session, now)).unwrap_or_default(),
         priority: priority.and_then(|notepad| notepad.text(notepad::Section::Priority)),
-        open_todos: store.read_todos().open(),
+        open_todos: store.read_todos().and(agents_todos()).open(),
         wisdom_path: session
             .filter(|_| is_compacted)
             .and_then(|session| store.latest_checkpoint(session)?.wisdom_path()),
     }
+}
+
+/// The agent's own to-do list.
+fn agents_todos() -> Todos {
+    let text = project_files::read(Root::Project, ".claude/todos.json", Todos::MAX_BYTES);
+    text.map_or_else(|_| Todos::default(), |text| Todos::parse(&text))
 }
 
 /// The session's modes that are on and that nobody has ended.

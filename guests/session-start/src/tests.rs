@@ -87,6 +87,17 @@ fn without_a_usable_id_only_the_projects_notes_are_told() {
 }
 
 #[test]
+fn open_tasks_are_counted_over_both_lists() {
+    let omc = tempfile::tempdir().expect("a folder");
+    plant(&omc, "todos.json", r#"{"todos": [{"status": "pending"}, {"status": "completed"}]}"#);
+    let world = World::new("session-start", json!({"session_id": "s1"})).with_omc_dir(omc.path());
+    let outcome = world
+        .with_file(Root::Project, ".claude/todos.json", r#"[{}, {"status": "in_progress"}]"#)
+        .call::<SessionStart>();
+    assert!(context(&outcome).contains(" 3 unfinished tasks"), "{outcome:?}");
+}
+
+#[test]
 fn old_notes_and_dead_sessions_go_on_the_way() {
     let omc = tempfile::tempdir().expect("a folder");
     plant(&omc, "notepad.md", "## Working Memory\n### 2020-05-06 07:08\nlong forgotten\n\n## MANUAL\nmine\n");

@@ -4,7 +4,7 @@
 
 use std::time::SystemTime;
 
-use omc_guest::{Decision, Effects, Error, Event, EventKind, Guest, log, state_lock};
+use omc_guest::{Decision, Effects, Error, Event, EventKind, Guest, log, session_environment, state_lock};
 use omc_state::{SessionId, Store, Timestamp, notepad};
 
 /// The guest.
@@ -18,15 +18,15 @@ omc_guest::export!(Setup, {
         {"event": "setup", "order": 400}
     ],
     "requests": [
-        {"capability": "omc", "scope": ["rw:/omc"], "reason": "makes the usual folders; removes dead sessions, old records and notes, and debris"}
+        {"capability": "omc", "scope": ["rw:/omc"], "reason": "makes the usual folders; removes dead sessions, old records and notes, and debris"},
+        {"capability": "session-environment", "scope": ["OMC_INITIALIZED"], "reason": "tells commands of the session that the folders are there"}
     ]
 });
 
 impl Guest for Setup {
     fn handle(event: &Event<'_>, effects: &mut Effects<'_>) -> Result<Decision, Error> {
         let what = match event.kind() {
-            EventKind::SessionStart => event.text("/source"),
-            EventKind::Setup => event.text("/trigger"),
+            EventKind::SessionStart | EventKind::Setup => event.source(),
             _ => None,
         };
         let store = Store::new(&omc_guest::omc_dir());
@@ -45,6 +45,9 @@ impl Guest for Setup {
 
 fn init(store: &Store) -> String {
     let made = report(store.make_folders()).unwrap_or_default();
+    if let Err(error) = session_environment::set("OMC_INITIALIZED", "true") {
+        log::debug(&format!("OMC_INITIALIZED is not set: {error}"));
+    }
     let is_ignored = report(store.ensure_ignored()).is_some();
     let hint = if is_ignored { "" } else { " Add `.omc/` to the repository's .gitignore." };
     format!("[OMC SETUP] {}.{hint}", counted(made, "folder was made in .omc", "folders were made in .omc"))

@@ -21,7 +21,7 @@ use crate::{Error, Fields, Store, Timestamp};
 pub const MAX_FILE_BYTES: u64 = 256 * 1024;
 
 /// Start of the name of a file that is being written. It becomes the real file or, if its writer died, debris.
-const TEMP_PREFIX: &str = ".tmp-";
+pub(crate) const TEMP_PREFIX: &str = ".tmp-";
 
 /// Age from which such a file is debris: no write takes a minute.
 const TEMP_MAX_AGE: Duration = Duration::from_mins(1);

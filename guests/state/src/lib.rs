@@ -21,6 +21,8 @@
 mod advice;
 mod breaker;
 mod cancel;
+mod checkpoint;
+mod clean_up;
 pub mod context;
 mod delegation;
 mod deliverables;
@@ -28,6 +30,7 @@ mod error;
 mod fields;
 mod file;
 mod goals;
+mod layout;
 mod lock;
 mod missions;
 mod mode;
@@ -52,11 +55,14 @@ mod todos;
 mod tool_error;
 mod tool_stats;
 mod trace;
+pub mod wiki;
 
 use std::path::{Path, PathBuf};
 
 pub use breaker::Breaker;
 pub use cancel::CancelSignal;
+pub use checkpoint::{Checkpoint, NewCheckpoint};
+pub use clean_up::CleanedUp;
 pub use delegation::ToolUse;
 pub use deliverables::DeliverableIssues;
 pub use error::Error;

@@ -12,13 +12,22 @@ pub const LOCK_WAIT: Duration = Duration::from_millis(800);
 
 /// A source of named locks between processes.
 ///
-/// Guests pass the host's `state-lock`, which ends with its holder; natively it is a lock on a file, in tests a mutex.
+/// Guests pass the host's `state-lock`, which ends with its holder; natively it is a lock on a file, in tests a mutex. Any
+/// function of a name and a time is one.
 pub trait Locker {
     /// Holds the lock until it is dropped.
     type Guard;
 
     /// Waits at most `wait` for the lock; absent if somebody else still holds it then, or if there are no locks here.
     fn lock(&self, name: &str, wait: Duration) -> Option<Self::Guard>;
+}
+
+impl<Guard, Lock: Fn(&str, Duration) -> Option<Guard>> Locker for Lock {
+    type Guard = Guard;
+
+    fn lock(&self, name: &str, wait: Duration) -> Option<Guard> {
+        self(name, wait)
+    }
 }
 
 impl Store {

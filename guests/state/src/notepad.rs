@@ -321,7 +321,8 @@ fn date_of_line(line: &str) -> Option<Timestamp> {
 /// The HTML comment that a section begins with.
 fn leading_comment(content: &str) -> Option<&str> {
     let line = content.lines().next()?.trim_end();
-    (line.starts_with("<!--") && line.ends_with("-->")).then_some(line)
+    let (_, after) = line.strip_prefix("<!--")?.split_once("-->")?;
+    after.is_empty().then_some(line)
 }
 
 /// The text without HTML comments; one that never ends is text.

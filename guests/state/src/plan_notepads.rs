@@ -149,7 +149,7 @@ impl Store {
                 if text.is_empty() || is_title_only || wisdom.len() + MAX_WISDOM_FILE_BYTES > MAX_WISDOM_BYTES {
                     continue;
                 }
-                wisdom.push_str(&format!("\n### {plan}/{}\n{}\n", file.trim_end_matches(".md"), tail(text)));
+                wisdom.extend(["\n### ", &plan, "/", file.trim_end_matches(".md"), "\n", &tail(text), "\n"]);
             }
         }
         (!wisdom.is_empty()).then(|| format!("## Plan Wisdom\n{wisdom}"))

@@ -73,8 +73,8 @@ impl Store {
         let states: Vec<_> =
             Mode::ALL.iter().filter_map(|&mode| Some((mode, self.read_mode(session, mode).ok().flatten()?))).collect();
         let marker = self.read_fields(&session_path(session, STARTED)).ok().flatten();
-        let marked = marker.filter(|fields| fields.belongs_to(session)).and_then(|fields| fields.time("started_at"));
-        let started_at = marked.or_else(|| states.iter().filter_map(|(_, state)| state.started_at()).min());
+        let first = marker.filter(|fields| fields.belongs_to(session)).and_then(|fields| fields.time("started_at"));
+        let started_at = first.or_else(|| states.iter().filter_map(|(_, state)| state.started_at()).min());
         let (agents_spawned, agents_completed) = self.count_agents(session);
         let modes = states.into_iter().map(|(mode, _)| mode).collect();
         SessionFacts { started_at, modes, agents_spawned, agents_completed }

@@ -218,7 +218,7 @@ mod tests {
         assert_eq!(listed.len(), 1);
         assert_eq!(listed[0].1.fields().time("createdAt"), Some(now()), "the first time stays");
         assert_eq!(store.sweep_shared(later), 1);
-        assert_eq!(store.shared_namespaces(), [ns.clone()]);
+        assert_eq!(store.shared_namespaces().len(), 1);
         store.remove_shared(&ns, &long).expect("removed");
         store.sweep_shared(later);
         assert_eq!(store.shared_namespaces(), []);

@@ -12,13 +12,13 @@ pub mod logic;
 mod payload;
 
 use std::collections::BTreeMap;
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 use omc_guest::project_files::{self, Root};
 use omc_guest::{
     Decision, Effects, Error, Event, EventKind, Guest, environment, log, settings, state_lock, transcript,
 };
-use omc_state::{Locker, Mode, SessionId, Store, Timestamp, Todos};
+use omc_state::{Mode, SessionId, Store, Timestamp, Todos};
 
 use logic::goal::{self, Goal, Seen};
 use logic::model::{self, Routing, Surroundings};
@@ -62,17 +62,6 @@ omc_guest::export!(PreToolEnforcer, {
         ], "reason": "switches and limits, and which models the session's provider knows"}
     ]
 });
-
-/// The host's locks.
-struct HostLocks;
-
-impl Locker for HostLocks {
-    type Guard = state_lock::Lock;
-
-    fn lock(&self, name: &str, wait: Duration) -> Option<Self::Guard> {
-        state_lock::acquire(name, wait)
-    }
-}
 
 impl Guest for PreToolEnforcer {
     fn handle(event: &Event<'_>, effects: &mut Effects<'_>) -> Result<Decision, Error> {
@@ -156,7 +145,7 @@ impl Call<'_> {
             Seen::Cleared => None,
             Seen::Set(objective) => Some(objective),
         };
-        if let Err(error) = self.store.remember_goal(&HostLocks, session, objective.as_deref(), self.now) {
+        if let Err(error) = self.store.remember_goal(&state_lock::acquire, session, objective.as_deref(), self.now) {
             log::warn(&format!("the goal was not remembered: {error}"));
         }
         objective.map(Goal::active)
@@ -189,7 +178,7 @@ impl Call<'_> {
         }
         let judge = |uses: &[omc_state::ToolUse]| rules.iter().find_map(|rule| rule.refusal(&self.tool, uses));
         let Some(session) = &self.session else { return judge(&[]) };
-        self.store.judge_tool_use(&HostLocks, session, &self.tool, self.now, judge).unwrap_or_else(|error| {
+        self.store.judge_tool_use(&state_lock::acquire, session, &self.tool, self.now, judge).unwrap_or_else(|error| {
             log::warn(&format!("the use of `{}` was not counted: {error}", self.tool));
             judge(&[])
         })
@@ -255,8 +244,10 @@ impl Call<'_> {
             return None;
         }
         let text = text()?;
-        let is_due =
-            self.store.claim_advice(&HostLocks, session, &[kind], cooldown, self.now).unwrap_or_else(|error| {
+        let is_due = self
+            .store
+            .claim_advice(&state_lock::acquire, session, &[kind], cooldown, self.now)
+            .unwrap_or_else(|error| {
                 log::warn(&format!("the reminder was not noted: {error}"));
                 true
             });

@@ -1,6 +1,7 @@
 //! The glue: events, files and variables in, answers and files out.
 
 use std::fs;
+use std::time::Duration;
 
 use omc_guest::testing::{Outcome, World};
 use serde_json::{Value, json};

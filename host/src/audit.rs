@@ -170,6 +170,7 @@ impl About {
                     ("context", !effects.context.is_empty()),
                     ("message", !effects.messages.is_empty()),
                     ("updated-input", effects.updated_input.is_some()),
+                    ("session-environment", !effects.session_environment.is_empty()),
                 ];
                 let is_kept = |what: &str| !dropped.iter().any(|dropped| dropped.what == what);
                 record.kept = kept

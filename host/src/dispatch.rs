@@ -10,10 +10,11 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::audit::{self, About, Record};
-use crate::config::{Env, Paths};
+use crate::capability::session_environment;
+use crate::config::{Env, EnvVars, Paths};
 use crate::input::{self, Input, Unreadable};
 use crate::policy::{FailurePolicy, Grants};
-use crate::protocol::decision::{Effects, Opinion, merge};
+use crate::protocol::decision::{Effects, Merged, Opinion, merge};
 use crate::protocol::dialect::{self, Dialect, Reply};
 use crate::protocol::event::{Event, Kind};
 use crate::registry::{Handler, Registry};
@@ -145,6 +146,7 @@ fn answer(
     };
     let opinions: Vec<_> = handlers.iter().zip(&called).map(|(handler, called)| opinion(handler, called)).collect();
     let merged = merge(event, &opinions);
+    notes.extend(set_session_environment(env, &merged));
     let reply = dialect.encode(event, &merged);
     problems(&mut notes);
     let mut trail = Trail::about(&about, paths, notes);
@@ -152,6 +154,18 @@ fn answer(
         .records
         .extend(handlers.iter().zip(&called).map(|(handler, called)| about.call(&handler.guest, called, &merged)));
     Answer { reply, trail }
+}
+
+/// Gives the agent the variables that guests set, before the answer: it looks for them when it has that. Says what went wrong.
+fn set_session_environment(env: &Env, merged: &Merged) -> Option<String> {
+    if merged.session_environment.is_empty() {
+        return None;
+    }
+    let Some(file) = env.absolute(EnvVars::CLAUDE_ENV_FILE) else {
+        return Some("variables for the session are lost: the agent names no file for them".to_owned());
+    };
+    let appended = session_environment::append(file, &merged.session_environment);
+    appended.err().map(|error| format!("variables for the session are lost: the agent's file cannot be used: {error}"))
 }
 
 /// Calls the guests side by side.

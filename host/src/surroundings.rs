@@ -3,13 +3,15 @@
 //! Found once on the event's own thread and shared by all its guests, so that they all see the same root. Nothing is created here.
 
 use std::env;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
+
+use omc_artifact::ReadRoot;
 
 use crate::capability::OmcDir;
 use crate::config::state_root::{OMC_DIR, Parent};
 use crate::config::{self, Env, StateRoot};
-use crate::protocol::event::Event;
+use crate::protocol::event::{Agent, Event};
 
 /// What lies around one event.
 pub(crate) struct Surroundings {
@@ -40,6 +42,18 @@ impl Surroundings {
     /// The user's `.omc`.
     pub(crate) fn user_dir(&self) -> Option<&Arc<OmcDir>> {
         self.user_dir.as_ref()
+    }
+
+    /// The folder in which a root of readable files lies, if there is one for this agent.
+    pub(crate) fn readable(&self, root: ReadRoot, agent: Agent) -> Option<PathBuf> {
+        let paths = &self.config.paths;
+        match (root, agent) {
+            (ReadRoot::Project, _) => self.project_root().map(Path::to_owned),
+            (ReadRoot::Home, _) => paths.home.clone(),
+            (ReadRoot::Agent, Agent::Claude) => paths.claude_dir.clone(),
+            (ReadRoot::Agent, Agent::Codex) => paths.home.as_ref().map(|home| home.join(".codex")),
+            (ReadRoot::Agent, _) => None,
+        }
     }
 
     /// An environment variable, if it is set and UTF-8.

@@ -49,6 +49,8 @@ env_vars! {
     XDG_STATE_HOME,
     /// Claude Code's own configuration folder; `~/.claude` if unset or relative. A leading `~/` is understood.
     CLAUDE_CONFIG_DIR,
+    /// The file from which Claude Code takes variables for the session's later commands; set on the events that have it.
+    CLAUDE_ENV_FILE,
     /// The folder in which Claude Code was started: no folder of the user's is believed to lie inside it.
     CLAUDE_PROJECT_DIR,
     /// Windows: the home folder where `HOME` is unset.

@@ -70,6 +70,8 @@ pub struct Effects {
     pub messages: Vec<String>,
     /// The tool's whole new input.
     pub updated_input: Option<Value>,
+    /// Variables for the session's later commands, by name.
+    pub session_environment: Vec<(String, String)>,
 }
 
 /// All that one guest says about an event.
@@ -94,6 +96,8 @@ pub struct Merged {
     pub message: Option<String>,
     /// The tool's whole new input.
     pub updated_input: Option<Value>,
+    /// Variables for the session's later commands, by name; they are no part of the answer's bytes.
+    pub session_environment: Vec<(String, String)>,
     /// What was said and does not count.
     pub dropped: Vec<Dropped>,
 }
@@ -197,7 +201,27 @@ pub fn merge(event: &Event, opinions: &[Opinion]) -> Merged {
     let context = context.finish("context", &mut dropped);
     let message = message.finish("message", &mut dropped);
     let updated_input = updated_input(event, &decision, opinions, &mut dropped);
-    Merged { decision, context, message, updated_input, dropped }
+    let session_environment = session_environment(contract, opinions, &mut dropped);
+    Merged { decision, context, message, updated_input, session_environment, dropped }
+}
+
+/// The variables that guests set, the first guest's value for each name.
+fn session_environment(contract: &Contract, opinions: &[Opinion], dropped: &mut Vec<Dropped>) -> Vec<(String, String)> {
+    let mut kept: Vec<(String, String)> = Vec::new();
+    for opinion in opinions {
+        for (name, value) in &opinion.effects.session_environment {
+            let why = if !contract.session_environment {
+                Why::NotCarried
+            } else if kept.iter().any(|(held, _)| held == name) {
+                Why::Conflict
+            } else {
+                kept.push((name.clone(), value.clone()));
+                continue;
+            };
+            dropped.push(Dropped { guest: opinion.guest.clone(), what: "session-environment", why });
+        }
+    }
+    kept
 }
 
 /// A guest's decision as this event of this agent can carry it.

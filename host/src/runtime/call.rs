@@ -13,7 +13,7 @@ use super::fault::{Fault, FaultKind};
 use super::store::{GuestState, Memories};
 use super::{bindings, ticks};
 use crate::capability::wasi::{self, Usage, Wasi};
-use crate::capability::{self, MAX_TEXT_BYTES};
+use crate::capability::{self, FilesBudget, MAX_TEXT_BYTES};
 use crate::config::Limits;
 use crate::policy::Grants;
 use crate::protocol::decision::{Decision, Effects};
@@ -98,6 +98,7 @@ impl Call {
             log: Vec::new(),
             log_bytes: 0,
             refused: BTreeMap::new(),
+            files: FilesBudget::default(),
             holds_lock: false,
             memories,
             host_calls: 0,

@@ -8,6 +8,7 @@ use wasmtime::ResourceLimiter;
 
 use super::call::LogLine;
 use super::fault::{FaultKind, LimitReached};
+use crate::capability::FilesBudget;
 use crate::capability::wasi::{Wasi, WasiView};
 use crate::config::Limits;
 use crate::policy::Grants;
@@ -29,6 +30,8 @@ pub(crate) struct GuestState {
     pub(crate) log_bytes: usize,
     /// Refusals by what was refused, with how often.
     pub(crate) refused: BTreeMap<String, u32>,
+    /// What is left of what it may read beside `.omc`.
+    pub(crate) files: FilesBudget,
     /// Whether the guest holds the lock: it may hold one at a time.
     pub(crate) holds_lock: bool,
     pub(super) memories: Memories,

@@ -75,6 +75,11 @@ impl Scene {
         Snapshot::of(&trees, &[self.omc(""), self.world.path("home/.local/state")])
     }
 
+    /// Writes the user's configuration.
+    fn configure(&self, text: &str) {
+        write(&self.world.path("home/.config/omc-host/config.toml"), 0o600, text.as_bytes());
+    }
+
     fn read_only(&self) -> Snapshot {
         Snapshot::of(&[self.omc("read-only")], &[])
     }
@@ -355,6 +360,8 @@ fn files_without_end_are_read_to_a_limit() {
 #[test]
 fn folders_without_end_are_listed_to_a_limit() {
     let scene = Scene::new();
+    // On a busy machine the limit on time would come first.
+    scene.configure("[limits]\ncall-deadline-ms = 60_000\n");
     fs::create_dir(scene.omc("many")).unwrap();
     for number in 0..10_100 {
         fs::File::create(scene.omc("many").join(number.to_string())).unwrap();
@@ -557,7 +564,7 @@ fn a_guest_that_misbehaves_costs_no_other_guest_its_say() {
     let scene = Scene::new();
     // Enough to get in the way of others, and short, because there are many rounds.
     let limits = "[guests.puppet.limits]\ncall-deadline-ms = 60\nfuel = 1_000_000_000_000\n";
-    write(&scene.world.path("home/.config/omc-host/config.toml"), 0o600, limits.as_bytes());
+    scene.configure(limits);
     for round in 0..ROUNDS {
         let step = [json!({"loop": null}), json!({"sleep-ms": 5000}), json!({"allocate": null})][round % 3].clone();
         let more = json!({"prompt": "ralph: fix src/queue.rs until all tests pass", "session_id": format!("s{round}"), "puppet": [step]});

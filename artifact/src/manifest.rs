@@ -29,6 +29,9 @@ pub struct Manifest {
     /// One line for people.
     #[serde(default)]
     pub description: String,
+    /// Whether it is on where the operator does not say; true unless the manifest says otherwise.
+    #[serde(default = "default_enabled", skip_serializing_if = "Clone::clone")]
+    pub enabled: bool,
     /// The events it wants to see.
     pub subscriptions: Vec<Subscription>,
     /// The capabilities it asks for.
@@ -51,6 +54,10 @@ pub struct Subscription {
     /// The place among the guests of an event; lower comes first, and equal orders go by name.
     #[serde(default = "default_order")]
     pub order: i32,
+}
+
+fn default_enabled() -> bool {
+    true
 }
 
 fn default_order() -> i32 {

@@ -126,13 +126,14 @@ pub(crate) struct About {
 impl About {
     /// Facts of an event, and of its project if it has one.
     pub(crate) fn event(event: &Event, project: Option<&Path>) -> Self {
-        let mut about = Self::unknown();
-        let record = &mut about.record;
-        record.agent = event.agent().name().to_owned();
-        record.event = guest_text(event.kind_name());
-        record.session = event.session_id().map(str::to_owned);
-        record.project = project.map(|path| guest_text(&path.to_string_lossy()));
-        about
+        let record = Record {
+            agent: event.agent().name().to_owned(),
+            event: guest_text(event.kind_name()),
+            session: event.session_id().map(str::to_owned),
+            project: project.map(|path| guest_text(&path.to_string_lossy())),
+            ..Self::unknown().record
+        };
+        Self { record }
     }
 
     /// What can be said when there is no event.
@@ -171,7 +172,7 @@ impl About {
                     ("message", !effects.messages.is_empty()),
                     ("updated-input", effects.updated_input.is_some()),
                 ];
-                let is_kept = |what: &str| !dropped.iter().any(|dropped| dropped.what == what);
+                let is_kept = |what: &str| !dropped.iter().any(|dropped| dropped.what == what && dropped.why.is_loss());
                 record.kept = kept
                     .iter()
                     .filter(|(what, wanted)| *wanted && is_kept(what))
@@ -393,8 +394,7 @@ mod tests {
     #[test]
     fn a_record_is_bounded_whatever_a_guest_says() {
         let mut long = record("x");
-        let log = vec!["y".repeat(1_000); 100];
-        long.guest = Some(GuestRecord { log, ..GuestRecord::default() });
+        long.guest = Some(GuestRecord { log: vec!["y".repeat(1_000); 100], ..GuestRecord::default() });
         let bytes = line(&long);
         assert!(bytes.len() < MAX_RECORD_BYTES);
         assert!(String::from_utf8(bytes).unwrap().contains("100 lines were too much"));

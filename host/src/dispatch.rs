@@ -76,15 +76,14 @@ pub fn handle(agent: Option<&str>, began: Instant, complaint: Option<&str>) -> A
 
     let (sender, receiver) = mpsc::channel();
     let deadline = event.contract().due(began, Instant::now());
-    let work =
-        {
-            let (event, env, notes) = (Arc::clone(&event), env.clone(), notes.clone());
-            move || {
-                drop(sender.send(catch_unwind(AssertUnwindSafe(|| {
-                    answer(dialect, &event, unreadable, &env, deadline, notes)
-                }))))
-            }
-        };
+    let work = {
+        let (event, env, notes) = (Arc::clone(&event), env.clone(), notes.clone());
+        move || {
+            let work = || answer(dialect, &event, unreadable, &env, deadline, notes);
+            // Nobody listens after the deadline.
+            drop(sender.send(catch_unwind(AssertUnwindSafe(work))));
+        }
+    };
     let failure = match thread::Builder::new().spawn(work) {
         Err(error) => format!("the host failed to start a thread: {error}"),
         Ok(_) => match receiver.recv_timeout((deadline + GRACE).saturating_duration_since(Instant::now())) {
@@ -151,7 +150,8 @@ fn answer(
     if asks_for_permission(event) {
         opinions.extend(missing.into_iter().map(failed_closed_as_missing));
     }
-    let merged = merge(event, &opinions);
+    let mut save = |text: &str| save(&surroundings, text, deadline + GRACE / 2, &mut notes);
+    let merged = merge(event, &opinions).fit(event.contract(), &mut save);
     let reply = dialect.encode(event, &merged);
     problems(&mut notes);
     let mut trail = Trail::about(&about, paths, notes);
@@ -159,6 +159,12 @@ fn answer(
         .records
         .extend(handlers.iter().zip(&called).map(|(handler, called)| about.call(&handler.guest, called, &merged)));
     Answer { reply, trail }
+}
+
+/// Keeps a text that is too long for the answer, until then at the latest, and says where it is.
+fn save(surroundings: &Surroundings, text: &str, until: Instant, notes: &mut Vec<String>) -> Option<String> {
+    let saved = surroundings.spill()?.save_until(text, until);
+    saved.map_err(|error| notes.push(format!("a text that is too long for the agent was cut: {error}"))).ok()
 }
 
 /// Calls the guests side by side.

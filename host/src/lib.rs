@@ -13,5 +13,6 @@ mod policy;
 pub mod protocol;
 mod registry;
 mod runtime;
+mod spill;
 mod surroundings;
 mod text;

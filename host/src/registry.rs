@@ -27,6 +27,7 @@ pub(crate) struct Embedded {
     /// The manifest, as JSON; only read for guests that an event selects.
     pub(crate) manifest: &'static str,
     pub(crate) imports: &'static [&'static str],
+    pub(crate) enabled: bool,
     pub(crate) subscriptions: &'static [Wanted],
     code: &'static Aligned<[u8]>,
 }
@@ -150,7 +151,10 @@ impl Guest {
 
     /// Whether it is on where nobody says otherwise.
     pub(crate) fn is_on_by_default(&self) -> bool {
-        true
+        match self {
+            Self::FirstParty(guest) => guest.enabled,
+            Self::Installed(guest) => guest.manifest.enabled,
+        }
     }
 
     /// The guest's order on an event that it wants to see.

@@ -225,7 +225,7 @@ fn render(reports: &[Report]) -> String {
     let mut text = table(["GUEST", "EVENTS", "IMPORTS", "REQUESTED", "GRANTED"], rows);
     for report in reports {
         for finding in &report.findings {
-            text.push_str(&format!("\nfinding: {} {}", report.name, crate::text::inert(finding)));
+            text.extend(["\nfinding: ", report.name.as_str(), " ", &crate::text::inert(finding)]);
         }
     }
     text

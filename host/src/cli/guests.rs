@@ -135,7 +135,7 @@ fn parse_grant(text: &str) -> Result<Capability> {
     if scope.is_empty() && matches!(capability, "omc" | "env") {
         bail!("the grant `{text}` needs a scope, such as `omc=rw:/omc/guests/mine` or `env=CI`");
     }
-    registry::parse_grant(capability, scope)
+    registry::parse_grant(capability, &scope)
         .map_err(|problem| anyhow::anyhow!("the grant `{text}` cannot be used: {problem}"))
 }
 

@@ -148,15 +148,22 @@ impl Cap {
     pub fn beginning(self, text: &str, limit: usize) -> &str {
         let mut left = limit;
         let end = text.char_indices().find_map(|(at, letter)| {
-            let length = match self.unit {
-                Unit::Utf16 => letter.len_utf16(),
-                Unit::Bytes => letter.len_utf8(),
-            };
-            let fits = left.checked_sub(length);
+            let fits = left.checked_sub(self.unit.length(letter));
             left = fits.unwrap_or(left);
             fits.is_none().then_some(at)
         });
         &text[..end.unwrap_or(text.len())]
+    }
+
+    /// The longest end of `text` that takes `limit` at most.
+    pub fn end(self, text: &str, limit: usize) -> &str {
+        let mut left = limit;
+        let begin = text.char_indices().rev().find_map(|(at, letter)| {
+            let fits = left.checked_sub(self.unit.length(letter));
+            left = fits.unwrap_or(left);
+            fits.is_none().then_some(at + letter.len_utf8())
+        });
+        &text[begin.unwrap_or(0)..]
     }
 }
 
@@ -167,6 +174,15 @@ pub enum Unit {
     Utf16,
     /// Bytes of UTF-8.
     Bytes,
+}
+
+impl Unit {
+    fn length(self, letter: char) -> usize {
+        match self {
+            Self::Utf16 => letter.len_utf16(),
+            Self::Bytes => letter.len_utf8(),
+        }
+    }
 }
 
 /// What an agent does when no answer comes, or none that it can read.

@@ -141,4 +141,14 @@ fn a_cap_counts_what_its_agent_counts() {
             "{text} {limit}"
         );
     }
+    for (text, limit, in_units, in_bytes) in [
+        ("abc", 2, "bc", "bc"),
+        ("abc", 3, "abc", "abc"),
+        ("가나다", 2, "나다", ""),
+        ("a🚀b", 2, "b", "b"),
+        ("a🚀b", 5, "a🚀b", "🚀b"),
+        ("", 0, "", ""),
+    ] {
+        assert_eq!((units.end(text, limit), bytes.end(text, limit)), (in_units, in_bytes), "{text} {limit}");
+    }
 }

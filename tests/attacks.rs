@@ -34,6 +34,9 @@ struct Scene {
     world: World,
 }
 
+/// Puts something in a place, given the path of that and of a folder outside.
+type Plant = fn(&Path, &Path);
+
 /// What the puppet reported: the record of its call, and how each step went.
 struct Acted {
     record: Value,
@@ -372,9 +375,6 @@ fn folders_without_end_are_listed_to_a_limit() {
 
 #[test]
 fn an_omc_that_is_not_the_users_own_folder_gives_nothing() {
-    /// Puts something in the place of `.omc`, given the path of that and of a folder outside.
-    type Plant = fn(&Path, &Path);
-
     let plants: &[(&str, Plant)] = &[
         ("a link to a folder", |omc, elsewhere| symlink(elsewhere, omc).unwrap()),
         ("a dangling link", |omc, elsewhere| symlink(elsewhere.join("new"), omc).unwrap()),
@@ -407,6 +407,35 @@ fn an_omc_that_is_not_the_users_own_folder_gives_nothing() {
         assert_eq!(run.code, Some(0), "{what}");
         assert_eq!(scene.run(&scene.event("Stop", &json!({}))).stdout, b"", "{what}");
         before.assert_same(&Snapshot::of(&trees, &[]), what);
+    }
+}
+
+#[test]
+fn a_text_that_is_too_long_is_not_kept_where_a_repository_leads_it() {
+    let plants: &[(&str, Plant)] = &[
+        ("a link to a folder", |spill, elsewhere| symlink(elsewhere, spill).unwrap()),
+        ("a dangling link", |spill, elsewhere| symlink(elsewhere.join("new"), spill).unwrap()),
+        ("a file", |spill, _| write(spill, 0o600, b"x")),
+        ("a pipe", |spill, _| {
+            rustix::fs::mknodat(rustix::fs::CWD, spill, rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
+        }),
+        ("a link in it", |spill, elsewhere| {
+            create_dirs(spill);
+            symlink(elsewhere.join("deep"), spill.join(".gitignore")).unwrap();
+        }),
+    ];
+    for (what, plant) in plants {
+        let scene = Scene::new();
+        plant(&scene.omc("spill"), &scene.world.path("outside/folder"));
+        let before = scene.outside();
+        let more =
+            json!({"prompt": "ralph: fix src/queue.rs until tests pass", "puppet": [{"context-of-units": 9990}]});
+        let run = scene.run(&scene.event("UserPromptSubmit", &more));
+        let answer: Value = serde_json::from_slice(&run.stdout).expect("an answer");
+        let context = answer["hookSpecificOutput"]["additionalContext"].as_str().expect("a context");
+        assert!(context.starts_with("[MAGIC KEYWORD: RALPH]") && context.len() <= 10_000, "{what}: {context}");
+        assert!(run.took < IN_TIME, "{what}: it took {:?}", run.took);
+        before.assert_same(&scene.outside(), what);
     }
 }
 

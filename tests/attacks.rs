@@ -478,6 +478,26 @@ fn an_event_that_comes_slowly_is_judged_all_the_same() {
 }
 
 #[test]
+fn a_host_that_is_held_up_lets_nothing_past_a_required_guest() {
+    use rustix::process::{Signal, kill_process};
+
+    let scene = Scene::new();
+    scene.configure("[guests.puppet]\nrequired = true\nlimits = { fuel = 1_000_000_000_000 }\n");
+    let more = json!({"tool_name": "Bash", "tool_input": {"command": "ls"}, "puppet": [{"loop": null}]});
+    let event = scene.event("PreToolUse", &more);
+    let running = Running::start(scene.world.host(["hook", "--agent", "claude"]), event.to_string().into_bytes());
+    // The guest is at it when the host is stopped, and every deadline has passed when it goes on.
+    thread::sleep(Duration::from_millis(400));
+    kill_process(running.pid(), Signal::STOP).unwrap();
+    thread::sleep(Duration::from_millis(2_500));
+    kill_process(running.pid(), Signal::CONT).unwrap();
+    let run = running.finish();
+    let answer = String::from_utf8_lossy(&run.stdout);
+    assert_eq!(run.code, Some(0));
+    assert!(answer.contains("\"deny\"") && answer.contains("is required here and could not judge"), "{answer}");
+}
+
+#[test]
 fn an_agent_that_has_gone_away_still_finds_a_record() {
     let scene = Scene::new();
     let records = scene.world.trail().lines().count();

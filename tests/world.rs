@@ -165,6 +165,11 @@ impl Running {
         Run { code: status.code(), stdout: read(self.stdout), stderr: text(read(self.stderr)), took }
     }
 
+    /// Its process.
+    pub(crate) fn pid(&self) -> rustix::process::Pid {
+        rustix::process::Pid::from_child(&self.child)
+    }
+
     /// Ends it with SIGKILL.
     pub(crate) fn kill(mut self) {
         // It may have ended by itself.

@@ -479,7 +479,7 @@ fn an_event_that_comes_slowly_is_judged_all_the_same() {
 
 #[test]
 fn a_host_that_is_held_up_lets_nothing_past_a_required_guest() {
-    use rustix::process::{Signal, kill_process};
+    use rustix::process::{Pid, Signal, kill_process};
 
     let scene = Scene::new();
     scene.configure("[guests.puppet]\nrequired = true\nlimits = { fuel = 1_000_000_000_000 }\n");
@@ -487,10 +487,11 @@ fn a_host_that_is_held_up_lets_nothing_past_a_required_guest() {
     let event = scene.event("PreToolUse", &more);
     let running = Running::start(scene.world.host(["hook", "--agent", "claude"]), event.to_string().into_bytes());
     // The guest is at it when the host is stopped, and every deadline has passed when it goes on.
+    let host = Pid::from_child(&running.child);
     thread::sleep(Duration::from_millis(400));
-    kill_process(running.pid(), Signal::STOP).unwrap();
+    kill_process(host, Signal::STOP).unwrap();
     thread::sleep(Duration::from_millis(2_500));
-    kill_process(running.pid(), Signal::CONT).unwrap();
+    kill_process(host, Signal::CONT).unwrap();
     let run = running.finish();
     let answer = String::from_utf8_lossy(&run.stdout);
     assert_eq!(run.code, Some(0));

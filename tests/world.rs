@@ -113,7 +113,7 @@ pub(crate) struct Run {
 
 /// A run under way.
 pub(crate) struct Running {
-    child: Child,
+    pub(crate) child: Child,
     began: Instant,
     stdout: JoinHandle<Vec<u8>>,
     stderr: JoinHandle<Vec<u8>>,
@@ -163,11 +163,6 @@ impl Running {
         let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
         let read = |reader: JoinHandle<Vec<u8>>| reader.join().expect("reading a pipe does not panic");
         Run { code: status.code(), stdout: read(self.stdout), stderr: text(read(self.stderr)), took }
-    }
-
-    /// Its process.
-    pub(crate) fn pid(&self) -> rustix::process::Pid {
-        rustix::process::Pid::from_child(&self.child)
     }
 
     /// Ends it with SIGKILL.

@@ -1,11 +1,13 @@
 //! The path of one event, top to bottom: the agent's bytes in, an answer out, records left behind.
 //!
 //! [`handle`] is what `omc-host hook` does. It always gives an answer, in time and in the agent's dialect: the work is done on a
-//! thread of its own, and if that panics or is late, the answer is silence and the trail says so.
+//! thread of its own, and if that panics or is late, the answer is silence (or what a required guest's failure means) and the
+//! trail says so.
 
+use std::error::Error;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
 use std::sync::mpsc;
+use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -14,6 +16,7 @@ use crate::capability::session_environment;
 use crate::config::{Env, EnvVars, Paths};
 use crate::input::{self, Input, Unreadable};
 use crate::policy::{FailurePolicy, Grants};
+use crate::protocol::contract::Carry;
 use crate::protocol::decision::{Effects, Merged, Opinion, merge};
 use crate::protocol::dialect::{self, Dialect, Reply};
 use crate::protocol::event::{Event, Kind};
@@ -34,15 +37,19 @@ pub struct Answer {
 
 /// Records and where they go.
 struct Trail {
-    paths: Paths,
+    /// Absent where they were not found in time: to look for them must not hold up the answer.
+    paths: Option<Paths>,
     records: Vec<Record>,
 }
 
 impl Answer {
     /// Writes the trail. What goes wrong with that is nobody's to hear: the agent has its answer.
     pub fn leave_trail(self) {
-        if let Some(folder) = &self.trail.paths.state_dir {
-            drop(audit::append(folder, &self.trail.records));
+        let Trail { paths, records } = self.trail;
+        let paths = paths
+            .unwrap_or_else(|| Paths::resolve(&Env::from_process(), None, std::env::current_dir().ok().as_deref()));
+        if let Some(folder) = &paths.state_dir {
+            drop(audit::append(folder, &records));
         }
     }
 }
@@ -57,7 +64,6 @@ pub fn handle(agent: Option<&str>, began: Instant, complaint: Option<&str>) -> A
     };
     let dialect = dialect::resolve(agent, &payload, &|name| std::env::var_os(name).is_some());
     let event = Arc::new(dialect.decode(payload));
-    let silent = || dialect.silent(&event);
 
     let mut notes = Vec::new();
     notes.extend(complaint.map(|complaint| format!("wrong arguments: {complaint}")));
@@ -74,16 +80,16 @@ pub fn handle(agent: Option<&str>, began: Instant, complaint: Option<&str>) -> A
     notes.extend(unreadable.as_ref().map(|fault| fault.detail.clone()));
 
     let (sender, receiver) = mpsc::channel();
-    let deadline = began + event.contract().deadline();
-    let work =
-        {
-            let (event, env, notes) = (Arc::clone(&event), env.clone(), notes.clone());
-            move || {
-                drop(sender.send(catch_unwind(AssertUnwindSafe(|| {
-                    answer(dialect, &event, unreadable, &env, deadline, notes)
-                }))))
-            }
-        };
+    let deadline = event.contract().due(began, Instant::now());
+    let standby = Arc::new(OnceLock::new());
+    let work = {
+        let (event, notes, standby) = (Arc::clone(&event), notes.clone(), Arc::clone(&standby));
+        move || {
+            let work = || answer(dialect, &event, unreadable, &env, deadline, &standby, notes);
+            // Nobody listens after the deadline.
+            drop(sender.send(catch_unwind(AssertUnwindSafe(work))));
+        }
+    };
     let failure = match thread::Builder::new().spawn(work) {
         Err(error) => format!("the host failed to start a thread: {error}"),
         Ok(_) => match receiver.recv_timeout((deadline + GRACE).saturating_duration_since(Instant::now())) {
@@ -94,25 +100,28 @@ pub fn handle(agent: Option<&str>, began: Instant, complaint: Option<&str>) -> A
     };
     notes.push(failure);
     Answer {
-        reply: silent(),
-        trail: Trail::about(&About::event(&event, None), Paths::resolve(&env, None, None), notes),
+        reply: standby.get().cloned().unwrap_or_else(|| dialect.silent(&event)),
+        trail: Trail::about(&About::event(&event, None), None, notes),
     }
 }
 
 impl Trail {
-    fn about(about: &About, paths: Paths, notes: Vec<String>) -> Self {
+    fn about(about: &About, paths: Option<Paths>, notes: Vec<String>) -> Self {
         Self { paths, records: notes.into_iter().map(|note| about.note(note)).collect() }
     }
 }
 
 /// From an event to its answer. Of an event that could not be read only the beginning is there: enough to know who is
 /// responsible for it, not enough to judge, so that only required guests count, as if each had failed.
+///
+/// `standby` is what is said if this comes to no end in time: from the moment it is known that a guest is required.
 fn answer(
     dialect: &dyn Dialect,
     event: &Arc<Event>,
     unreadable: Option<Fault>,
     env: &Env,
     deadline: Instant,
+    standby: &OnceLock<Reply>,
     mut notes: Vec<String>,
 ) -> Answer {
     let surroundings = Arc::new(Surroundings::find(event, env));
@@ -121,35 +130,46 @@ fn answer(
     let deadline = deadline.min(Instant::now() + Duration::from_millis(config.settings.event_deadline_ms()));
 
     let registry = Registry::load(&paths);
-    notes.extend(registry.problem.as_ref().map(ToString::to_string));
+    notes.extend(registry.problem.as_ref().map(|problem| with_causes(problem)));
     let mut handlers = registry.select(event, config);
     if unreadable.is_some() {
         handlers.retain(|handler| handler.policy.required);
     }
-    if event.contract().kind == Kind::Other {
+    if unreadable.is_none() && event.contract().kind == Kind::Other {
         notes.push(format!("unknown event `{}`", event.kind_name()));
     }
+    let missing = registry.missing(config.settings.required());
+    notes.extend(missing.iter().map(|guest| format!("the guest `{guest}` is required and is not there; add it again")));
     let about = About::event(event, surroundings.project_root());
     // Last, since settings of guests are read when guests ask for them.
     let problems = |notes: &mut Vec<String>| notes.extend(config.problems().map(ToString::to_string));
-    if handlers.is_empty() {
+    if handlers.is_empty() && missing.is_empty() {
         problems(&mut notes);
-        return Answer { reply: dialect.silent(event), trail: Trail::about(&about, paths, notes) };
+        return Answer { reply: dialect.silent(event), trail: Trail::about(&about, Some(paths), notes) };
     }
     if let Err(refusal) = &config.state {
-        notes.push(format!("no project, so guests have no files: {refusal}"));
+        notes.push(format!("no project, so guests have no files: {}", with_causes(refusal)));
     }
 
+    let missing_opinions =
+        || missing.iter().filter(|_| asks_for_permission(event)).map(|guest| closed_as_missing(guest));
+    if !missing.is_empty() || handlers.iter().any(|handler| handler.policy.required) {
+        let called = failed(&handlers, &Fault::host("the host came to no answer"));
+        let opinions: Vec<_> = opinions(&handlers, &called).chain(missing_opinions()).collect();
+        // It is set once, here.
+        let _first = standby.set(dialect.encode(event, &merge(event, &opinions)));
+    }
     let called = match unreadable {
         None => call(&handlers, event, &surroundings, deadline),
         Some(fault) => failed(&handlers, &fault),
     };
-    let opinions: Vec<_> = handlers.iter().zip(&called).map(|(handler, called)| opinion(handler, called)).collect();
-    let merged = merge(event, &opinions);
+    let opinions: Vec<_> = opinions(&handlers, &called).chain(missing_opinions()).collect();
+    let mut save = |text: &str| save(&surroundings, text, deadline + GRACE / 2, &mut notes);
+    let merged = merge(event, &opinions).fit(event.contract(), &mut save);
     notes.extend(set_session_environment(env, &merged));
     let reply = dialect.encode(event, &merged);
     problems(&mut notes);
-    let mut trail = Trail::about(&about, paths, notes);
+    let mut trail = Trail::about(&about, Some(paths), notes);
     trail
         .records
         .extend(handlers.iter().zip(&called).map(|(handler, called)| about.call(&handler.guest, called, &merged)));
@@ -166,6 +186,12 @@ fn set_session_environment(env: &Env, merged: &Merged) -> Option<String> {
     };
     let appended = session_environment::append(file, &merged.session_environment);
     appended.err().map(|error| format!("variables for the session are lost: the agent's file cannot be used: {error}"))
+}
+
+/// Keeps a text that is too long for the answer, until then at the latest, and says where it is.
+fn save(surroundings: &Surroundings, text: &str, until: Instant, notes: &mut Vec<String>) -> Option<String> {
+    let saved = surroundings.spill()?.save_until(text, until);
+    saved.map_err(|error| notes.push(format!("a text that is too long for the agent was cut: {error}"))).ok()
 }
 
 /// Calls the guests side by side.
@@ -193,9 +219,34 @@ fn call(handlers: &[Handler], event: &Arc<Event>, surroundings: &Arc<Surrounding
     runtime.call_all(calls.collect(), deadline)
 }
 
+/// An error and what caused it, for the trail.
+fn with_causes(error: &dyn Error) -> String {
+    let causes = std::iter::successors(error.source(), |&error| error.source());
+    causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}"))
+}
+
 /// All guests failed alike, before any of them was called.
 fn failed(handlers: &[Handler], fault: &Fault) -> Vec<Called> {
     handlers.iter().map(|_| Called::failed(fault.clone(), Duration::ZERO)).collect()
+}
+
+/// Whether the event asks if something may be done.
+///
+/// Which events a guest that is not there would have judged is not known. To refuse these is enough: whatever else goes on,
+/// nothing is done, and the agent can still stop and say why.
+fn asks_for_permission(event: &Event) -> bool {
+    matches!(event.contract().block, Carry::Permission | Carry::Behavior)
+}
+
+/// What stands in for a required guest that is not there: taking it away must not be a way around it.
+fn closed_as_missing(guest: &str) -> Opinion {
+    let decision = FailurePolicy::Closed.decide(guest, "it is not there");
+    Opinion { guest: guest.to_owned(), decision, effects: Effects::default() }
+}
+
+/// What the guests said, in their order.
+fn opinions<'a>(handlers: &'a [Handler], called: &'a [Called]) -> impl Iterator<Item = Opinion> + 'a {
+    handlers.iter().zip(called).map(|(handler, called)| opinion(handler, called))
 }
 
 /// What a guest said, or what its failure policy says in its place.

@@ -19,4 +19,4 @@ pub mod matcher;
 pub mod tool;
 
 #[cfg(test)]
-mod samples;
+pub(crate) mod samples;

@@ -136,16 +136,18 @@ impl Repository {
             "--",
         ])?;
         printed.add_tracked(&tracked);
-        let untracked = git.run(&[
+        let others = git.run(&[
             "ls-files",
             "-z",
+            "-t",
+            "--unmerged",
             "--others",
             "--directory",
             "--no-empty-directory",
             "--exclude-standard",
             "--",
         ])?;
-        printed.add_untracked(&untracked);
+        printed.add_others(&others);
         Ok(Changes { paths: printed.changes, complete: printed.complete })
     }
 
@@ -319,7 +321,7 @@ struct Printed {
 }
 
 impl Printed {
-    /// `STATUS NUL PATH NUL`, again and again; a path in conflict comes twice.
+    /// `STATUS NUL PATH NUL`, again and again.
     fn add_tracked(&mut self, printed: &[u8]) {
         let mut fields = self.fields(printed).into_iter();
         while let (Some(status), Some(path)) = (fields.next(), fields.next()) {
@@ -329,21 +331,21 @@ impl Printed {
                 Some(b'U') => ChangeKind::Conflicted,
                 _ => ChangeKind::Modified,
             };
-            match self.changes.last_mut() {
-                Some(last) if last.path == path => {
-                    if kind == ChangeKind::Conflicted {
-                        last.kind = kind;
-                    }
-                }
-                _ => self.add(path, kind),
-            }
+            self.add(path, kind);
         }
     }
 
-    /// `PATH NUL`, again and again.
-    fn add_untracked(&mut self, printed: &[u8]) {
-        for path in self.fields(printed) {
-            self.add(path, ChangeKind::Untracked);
+    /// `? PATH NUL` of what is not in the index, `M MODE ID STAGE TAB PATH NUL` of each side of a conflict, in whatever order.
+    fn add_others(&mut self, printed: &[u8]) {
+        for field in self.fields(printed) {
+            if let Some(path) = field.strip_prefix("? ") {
+                self.add(path.to_owned(), ChangeKind::Untracked);
+            } else if let Some((_, path)) = field.split_once('\t') {
+                match self.changes.iter_mut().find(|change| change.path == path) {
+                    Some(change) => change.kind = ChangeKind::Conflicted,
+                    None => self.add(path.to_owned(), ChangeKind::Conflicted),
+                }
+            }
         }
     }
 

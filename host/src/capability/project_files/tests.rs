@@ -16,9 +16,7 @@ struct Tree {
 impl Tree {
     fn new(files: &[(&str, &str)]) -> Self {
         let tree = Self { folder: tempfile::tempdir().unwrap() };
-        for (path, text) in [("outside/secret.md", "secret")] {
-            tree.write(path, text);
-        }
+        tree.write("outside/secret.md", "secret");
         fs::create_dir(tree.path("root")).unwrap();
         for (path, text) in files {
             tree.write(&format!("root/{path}"), text);

@@ -17,6 +17,7 @@ pub static CLAUDE: [Contract; 33] = [
         halt: Carry::Stop,
         context: Context::Specific,
         session_environment: true,
+        hook_timeout_s: Some(5),
         ..row(
             Kind::SessionStart,
             "SessionStart",
@@ -28,6 +29,7 @@ pub static CLAUDE: [Contract; 33] = [
         context: Context::Specific,
         message: false,
         session_environment: true,
+        hook_timeout_s: Some(60),
         ..row(Kind::Setup, "Setup", Target::Member("trigger", &["init", "maintenance"]))
     },
     Contract {
@@ -46,6 +48,7 @@ pub static CLAUDE: [Contract; 33] = [
         halt: Carry::StopAndBlock,
         context: Context::Specific,
         timeout_ms: 30_000,
+        hook_timeout_s: Some(30),
         ..row(Kind::UserPromptSubmit, "UserPromptSubmit", Target::None)
     },
     Contract {
@@ -69,6 +72,7 @@ pub static CLAUDE: [Contract; 33] = [
         halt: Carry::StopAndBlock,
         context: Context::Specific,
         updated_input: Rewrite::Alone,
+        hook_timeout_s: Some(3),
         ..row(Kind::PreToolUse, "PreToolUse", TOOL)
     },
     // The person is about to be asked: to leave it at that is `ask`.
@@ -78,6 +82,7 @@ pub static CLAUDE: [Contract; 33] = [
         block: Carry::Behavior,
         halt: Carry::StopAndBlock,
         updated_input: Rewrite::InAllow,
+        hook_timeout_s: Some(5),
         ..row(Kind::PermissionRequest, "PermissionRequest", TOOL)
     },
     Contract { halt: Carry::Stop, ..row(Kind::PermissionDenied, "PermissionDenied", TOOL) },
@@ -86,11 +91,13 @@ pub static CLAUDE: [Contract; 33] = [
         block: Carry::Decision,
         halt: Carry::Stop,
         context: Context::Specific,
+        hook_timeout_s: Some(3),
         ..row(Kind::PostToolUse, "PostToolUse", TOOL)
     },
     Contract {
         halt: Carry::Stop,
         context: Context::Specific,
+        hook_timeout_s: Some(3),
         ..row(Kind::PostToolUseFailure, "PostToolUseFailure", TOOL)
     },
     Contract {
@@ -125,6 +132,7 @@ pub static CLAUDE: [Contract; 33] = [
     },
     Contract {
         context: Context::Specific,
+        hook_timeout_s: Some(3),
         ..row(Kind::SubagentStart, "SubagentStart", Target::Member("agent_type", &[]))
     },
     // Text for the model would make it go on: a stop that nobody refuses stays one, so context is not carried here. Nor is
@@ -132,9 +140,15 @@ pub static CLAUDE: [Contract; 33] = [
     Contract {
         block: Carry::Decision,
         silence: Silence::NoBytes,
+        hook_timeout_s: Some(5),
         ..row(Kind::SubagentStop, "SubagentStop", Target::Member("agent_type", &[]))
     },
-    Contract { block: Carry::Decision, silence: Silence::NoBytes, ..row(Kind::Stop, "Stop", Target::None) },
+    Contract {
+        block: Carry::Decision,
+        silence: Silence::NoBytes,
+        hook_timeout_s: Some(10),
+        ..row(Kind::Stop, "Stop", Target::None)
+    },
     Contract {
         message: false,
         ..row(
@@ -209,6 +223,7 @@ pub static CLAUDE: [Contract; 33] = [
         block: Carry::Decision,
         halt: Carry::AsBlock,
         context: Context::AsMessage,
+        hook_timeout_s: Some(10),
         ..row(Kind::PreCompact, "PreCompact", TRIGGER)
     },
     row(Kind::PostCompact, "PostCompact", TRIGGER),
@@ -234,6 +249,7 @@ pub static CLAUDE: [Contract; 33] = [
         message: false,
         timeout_ms: 1_500,
         max_timeout_ms: Some(60_000),
+        hook_timeout_s: Some(30),
         ..row(
             Kind::SessionEnd,
             "SessionEnd",

@@ -165,8 +165,8 @@ fn answer(
     };
     let opinions: Vec<_> = opinions(&handlers, &called).chain(missing_opinions()).collect();
     let mut save = |text: &str| save(&surroundings, text, deadline + GRACE / 2, &mut notes);
-    let merged = merge(event, &opinions).fit(event.contract(), &mut save);
-    notes.extend(set_session_environment(env, &merged));
+    let mut merged = merge(event, &opinions).fit(event.contract(), &mut save);
+    notes.extend(set_session_environment(env, &mut merged));
     let reply = dialect.encode(event, &merged);
     problems(&mut notes);
     let mut trail = Trail::about(&about, Some(paths), notes);
@@ -177,15 +177,19 @@ fn answer(
 }
 
 /// Gives the agent the variables that guests set, before the answer: it looks for them when it has that. Says what went wrong.
-fn set_session_environment(env: &Env, merged: &Merged) -> Option<String> {
+fn set_session_environment(env: &Env, merged: &mut Merged) -> Option<String> {
     if merged.session_environment.is_empty() {
         return None;
     }
-    let Some(file) = env.absolute(EnvVars::CLAUDE_ENV_FILE) else {
-        return Some("variables for the session are lost: the agent names no file for them".to_owned());
+    let problem = match env.absolute(EnvVars::CLAUDE_ENV_FILE) {
+        None => "the agent names no file for the session's variables".to_owned(),
+        Some(file) => {
+            let error = session_environment::append(file, &merged.session_environment).err()?;
+            format!("the agent's file for the session's variables cannot be used: {error}")
+        }
     };
-    let appended = session_environment::append(file, &merged.session_environment);
-    appended.err().map(|error| format!("variables for the session are lost: the agent's file cannot be used: {error}"))
+    merged.drop_session_environment();
+    Some(problem)
 }
 
 /// Keeps a text that is too long for the answer, until then at the latest, and says where it is.

@@ -7,6 +7,7 @@ use std::fs::File;
 use std::io::{self, Write as _};
 use std::path::Path;
 
+use crate::protocol::decision::Variable;
 use crate::runtime::wit::types::AccessError;
 
 /// Longest value, in bytes: a path or a list of some, and far below what a command line takes.
@@ -39,7 +40,7 @@ pub(super) fn set(variables: &mut Vec<(String, String)>, name: String, value: St
 /// # Errors
 ///
 /// If the path is not absolute, or if what is there is no regular file of the user's own; nothing was written then.
-pub(crate) fn append(path: &Path, variables: &[(String, String)]) -> io::Result<()> {
+pub(crate) fn append(path: &Path, variables: &[Variable]) -> io::Result<()> {
     if !path.is_absolute() {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "its path is not absolute"));
     }
@@ -47,7 +48,7 @@ pub(crate) fn append(path: &Path, variables: &[(String, String)]) -> io::Result<
     let size = file.metadata()?.len();
     // Whatever stands at the end without a line's end, an empty line behind it changes nothing.
     let mut text = if size > 0 { "\n".to_owned() } else { String::new() };
-    for (name, value) in variables {
+    for Variable { name, value, .. } in variables {
         let quoted = value.replace('\'', r"'\''");
         text.extend(["export ", name, "='", &quoted, "'\n"]);
     }
@@ -90,8 +91,8 @@ mod tests {
 
     use super::*;
 
-    fn variable(name: &str, value: &str) -> (String, String) {
-        (name.to_owned(), value.to_owned())
+    fn variable(name: &str, value: &str) -> Variable {
+        Variable { guest: "g".to_owned(), name: name.to_owned(), value: value.to_owned() }
     }
 
     #[test]

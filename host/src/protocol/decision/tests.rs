@@ -371,10 +371,17 @@ fn session_variables_count_where_the_agent_has_them_and_the_first_guest_wins() {
     };
     let opinions = [set("a", &[("X", "1"), ("Y", "2")]), set("b", &[("X", "3"), ("Z", "4")])];
     let merged = merge(&samples::event(CLAUDE, "SessionStart"), &opinions);
-    let kept = [("X", "1"), ("Y", "2"), ("Z", "4")].map(|(name, value)| (name.to_owned(), value.to_owned()));
+    let kept = [("a", "X", "1"), ("a", "Y", "2"), ("b", "Z", "4")].map(|(guest, name, value)| Variable {
+        guest: guest.to_owned(),
+        name: name.to_owned(),
+        value: value.to_owned(),
+    });
     assert_eq!(merged.session_environment, kept);
     let conflict = Dropped { guest: "b".to_owned(), what: "session-environment", why: Why::Conflict };
     assert_eq!(merged.dropped, [conflict]);
+    let mut without_place = merged;
+    without_place.drop_session_environment();
+    assert_eq!((without_place.session_environment.len(), without_place.dropped.len()), (0, 4));
 
     for (agent, spelling) in [(CLAUDE, "Stop"), (CLAUDE, "PreToolUse"), (Agent::Codex, "SessionStart")] {
         let merged = merge(&samples::event(agent, spelling), &opinions);

@@ -13,7 +13,7 @@ use crate::audit::{self, About, Record};
 use crate::config::{Env, Paths};
 use crate::input::{self, Input, Unreadable};
 use crate::policy::{FailurePolicy, Grants};
-use crate::protocol::decision::{Effects, Opinion, merge};
+use crate::protocol::decision::{Effects, Merged, Opinion, merge};
 use crate::protocol::dialect::{self, Dialect, Reply};
 use crate::protocol::event::{Event, Kind};
 use crate::registry::{Handler, Registry};
@@ -28,13 +28,15 @@ const GRACE: Duration = Duration::from_millis(100);
 pub struct Answer {
     /// What the agent gets.
     pub reply: Reply,
-    trail: Trail,
+    /// What the guests say together, if any was called.
+    pub(crate) merged: Option<Merged>,
+    pub(crate) trail: Trail,
 }
 
 /// Records and where they go.
-struct Trail {
+pub(crate) struct Trail {
     paths: Paths,
-    records: Vec<Record>,
+    pub(crate) records: Vec<Record>,
 }
 
 impl Answer {
@@ -77,7 +79,10 @@ pub fn handle(agent: Option<&str>, began: Instant, complaint: Option<&str>) -> A
     let work = {
         let (event, env, notes) = (Arc::clone(&event), env.clone(), notes.clone());
         move || {
-            let work = || answer(dialect, &event, unreadable, &env, deadline, notes);
+            let work = || {
+                let surroundings = Arc::new(Surroundings::find(&event, &env));
+                answer(dialect, &event, unreadable, &surroundings, deadline, notes)
+            };
             // Nobody listens after the deadline.
             drop(sender.send(catch_unwind(AssertUnwindSafe(work))));
         }
@@ -93,6 +98,7 @@ pub fn handle(agent: Option<&str>, began: Instant, complaint: Option<&str>) -> A
     notes.push(failure);
     Answer {
         reply: silent(),
+        merged: None,
         trail: Trail::about(&About::event(&event, None), Paths::resolve(&env, None, None), notes),
     }
 }
@@ -105,15 +111,14 @@ impl Trail {
 
 /// From an event to its answer. Of an event that could not be read only the beginning is there: enough to know who is
 /// responsible for it, not enough to judge, so that only required guests count, as if each had failed.
-fn answer(
+pub(crate) fn answer(
     dialect: &dyn Dialect,
     event: &Arc<Event>,
     unreadable: Option<Fault>,
-    env: &Env,
+    surroundings: &Arc<Surroundings>,
     deadline: Instant,
     mut notes: Vec<String>,
 ) -> Answer {
-    let surroundings = Arc::new(Surroundings::find(event, env));
     let config = &surroundings.config;
     let paths = config.paths.clone();
     let deadline = deadline.min(Instant::now() + Duration::from_millis(config.settings.event_deadline_ms()));
@@ -132,18 +137,18 @@ fn answer(
     let problems = |notes: &mut Vec<String>| notes.extend(config.problems().map(ToString::to_string));
     if handlers.is_empty() {
         problems(&mut notes);
-        return Answer { reply: dialect.silent(event), trail: Trail::about(&about, paths, notes) };
+        return Answer { reply: dialect.silent(event), merged: None, trail: Trail::about(&about, paths, notes) };
     }
     if let Err(refusal) = &config.state {
         notes.push(format!("no project, so guests have no files: {refusal}"));
     }
 
     let called = match unreadable {
-        None => call(&handlers, event, &surroundings, deadline),
+        None => call(&handlers, event, surroundings, deadline),
         Some(fault) => failed(&handlers, &fault),
     };
     let opinions: Vec<_> = handlers.iter().zip(&called).map(|(handler, called)| opinion(handler, called)).collect();
-    let mut save = |text: &str| save(&surroundings, text, deadline + GRACE / 2, &mut notes);
+    let mut save = |text: &str| save(surroundings, text, deadline + GRACE / 2, &mut notes);
     let merged = merge(event, &opinions).fit(event.contract(), &mut save);
     let reply = dialect.encode(event, &merged);
     problems(&mut notes);
@@ -151,7 +156,7 @@ fn answer(
     trail
         .records
         .extend(handlers.iter().zip(&called).map(|(handler, called)| about.call(&handler.guest, called, &merged)));
-    Answer { reply, trail }
+    Answer { reply, merged: Some(merged), trail }
 }
 
 /// Keeps a text that is too long for the answer, until then at the latest, and says where it is.
@@ -171,7 +176,9 @@ fn call(handlers: &[Handler], event: &Arc<Event>, surroundings: &Arc<Surrounding
     };
     let calls = handlers.iter().map(|handler| {
         let guest = handler.guest.clone();
-        let grants = Grants::of(&guest.requests(), guest.granted(), &handler.policy.withheld);
+        let mut withheld = handler.policy.withheld.clone();
+        withheld.extend(surroundings.withheld());
+        let grants = Grants::of(&guest.requests(), guest.granted(), &withheld);
         let paths = surroundings.config.paths.clone();
         Call {
             code: Box::new(move || guest.code(&paths)),

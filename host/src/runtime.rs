@@ -57,8 +57,6 @@ impl Runtime {
             let work = move || {
                 let called = catch_unwind(AssertUnwindSafe(|| call.run(&engine, began)))
                     .unwrap_or_else(|_| Called::failed(Fault::host("the host's own code panicked"), began.elapsed()));
-                // First, so that whoever has the result may load the same code again: the engine knows it by its address.
-                drop(engine);
                 // Nobody listens after the deadline.
                 drop(sender.send((place, called)));
             };

@@ -14,17 +14,21 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{PoisonError, RwLock};
 use std::thread;
 use std::time::{Duration, SystemTime};
 
-use omc_state::{Breaker, Error, Locker, Mode, ModeState, NewMode, Place, SessionId, Store, Timestamp};
-use rustix::fs::{CWD, FileType, FlockOperation, flock, mknodat};
+use omc_state::{Error, Locker, Mode, ModeState, NewMode, SessionId, Store, Timestamp};
+use rustix::fs::{CWD, FileType, FlockOperation, flock, makedev, mknodat};
 use serde_json::{Value, json};
 
 use world::{Guest, Run, Running, World, compiler, component, create_dirs, write};
 
 /// Longest time for an answer: the design's bound for an event, and the process around it.
 const IN_TIME: Duration = Duration::from_secs(3);
+
+/// Written to while a crowd is on the machine: what must be in time then waits for its end.
+static CROWD: RwLock<()> = RwLock::new(());
 
 /// An event of this project as Claude Code sends it.
 fn event(world: &World, kind: &str, more: &Value) -> Value {
@@ -40,7 +44,9 @@ fn start(world: &World, kind: &str, more: &Value) -> Running {
 
 /// Sends an event; the answer must be in time, without a complaint.
 fn send(world: &World, kind: &str, more: &Value) -> Run {
+    let alone = CROWD.read().unwrap_or_else(PoisonError::into_inner);
     let run = start(world, kind, more).finish();
+    drop(alone);
     assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""), "{kind}");
     assert!(run.took < IN_TIME, "{kind} took {:?}", run.took);
     run
@@ -94,6 +100,7 @@ fn a_hundred_events_at_once_lose_no_update_and_a_reader_always_sees_a_whole_file
     const EVENTS: usize = 100;
     let world = World::new(&[]);
     at_work(&world);
+    let crowd = CROWD.write().unwrap_or_else(PoisonError::into_inner);
     let done = AtomicBool::new(false);
     let runs: Vec<Run> = thread::scope(|scope| {
         let reader = scope.spawn(|| {
@@ -111,6 +118,7 @@ fn a_hundred_events_at_once_lose_no_update_and_a_reader_always_sees_a_whole_file
         assert!(reader.join().expect("the reader saw only whole files") > 0);
         runs
     });
+    drop(crowd);
     assert!(runs.iter().all(|run| run.code == Some(0) && run.stderr.is_empty()));
 
     let said: Vec<u64> = runs.iter().filter_map(refused_iteration).collect();
@@ -154,7 +162,7 @@ fn now() -> Timestamp {
 
 /// A text in the state, long enough that writing it takes more than one page.
 fn filling(count: u64) -> String {
-    format!("{count} ").repeat(4_000)
+    format!("{count}-").repeat(4_000)
 }
 
 /// Counts once in ralph's state, as a Stop does.
@@ -325,10 +333,7 @@ fn nothing_can_be_written(world: &World, why: &str) {
         [("persistent-mode", "let the agent stop"), ("keyword-detector", "not every state was written")]
     {
         let calls = records(world, guest);
-        let is_clear = |call: &Value| {
-            let log = call["log"].to_string();
-            log.contains(says) && log.contains(why)
-        };
+        let is_clear = |call: &Value| call["log"].to_string().contains(says) && call.to_string().contains(why);
         assert!(calls.iter().any(is_clear), "`{guest}` does not say `{why}`: {calls:#?}");
     }
 }
@@ -339,7 +344,7 @@ fn a_full_disk_damages_nothing_and_is_recorded() {
     let Some(disk) = SmallDisk::mount(&world.path("project/.omc")) else { return };
     at_work(&world);
     disk.fill();
-    nothing_can_be_written(&world, "No space left");
+    nothing_can_be_written(&world, "disk-full: ");
     fs::remove_file(world.path("project/.omc/filling")).expect("it is there");
     assert_eq!(refused_iteration(&send(&world, "Stop", &json!({}))), Some(2), "with room again, work goes on");
 }
@@ -357,7 +362,7 @@ fn a_read_only_folder_damages_nothing_and_is_recorded() {
         Some(disk) => disk.remount("remount,ro"),
         None => set_mode(0o500),
     }
-    nothing_can_be_written(&world, if disk.is_some() { "Read-only" } else { "Permission denied" });
+    nothing_can_be_written(&world, if disk.is_some() { "disk-read-only: " } else { "Permission denied" });
     match &disk {
         Some(disk) => disk.remount("remount,rw"),
         None => set_mode(0o700),
@@ -389,13 +394,18 @@ fn world_of_two() -> World {
 fn a_looping_guest_costs_a_busy_one_beside_it_nothing() {
     const ROUNDS: usize = 50;
     /// Longer than the looping guest may take, so that the busy one is at work when that is stopped.
-    const BUSY: Duration = Duration::from_millis(60);
+    const BUSY: Duration = Duration::from_millis(100);
+    /// Rounds between two in which nobody loops: a guest that always faults is no longer called.
+    const CALM: usize = 4;
     let world = world_of_two();
-    let config = "[limits]\nfuel = 1_000_000_000_000\nhost-calls = 1_000_000_000\nevent-deadline-ms = 2_500\n\
-                  [guests.puppet.limits]\ncall-deadline-ms = 20\n\
+    let config = "[limits]\nfuel = 1_000_000_000_000\nhost-calls = 100_000_000\nevent-deadline-ms = 2_500\n\
+                  [guests.puppet.limits]\ncall-deadline-ms = 50\n\
                   [guests.poppet.limits]\ncall-deadline-ms = 2_400\n";
     write(&world.path("home/.config/omc-host/config.toml"), 0o600, config.as_bytes());
     for round in 0..ROUNDS {
+        if round % CALM == 0 {
+            send(&world, "PreToolUse", &json!({"tool_name": "Bash"}));
+        }
         let more = json!({
             "tool_name": "Bash",
             "tool_input": {"command": "ls"},
@@ -407,10 +417,13 @@ fn a_looping_guest_costs_a_busy_one_beside_it_nothing() {
         assert_eq!(answer["systemMessage"], format!("round {round}"), "{}", world.trail());
     }
     let (looping, busy) = (records(&world, "puppet"), records(&world, "poppet"));
-    assert_eq!((looping.len(), busy.len()), (ROUNDS, ROUNDS));
-    assert!(looping.iter().all(|call| call["fault"]["kind"] == "deadline"), "{looping:#?}");
     assert!(busy.iter().all(|call| call.get("fault").is_none()), "{busy:#?}");
-    assert!(busy.iter().all(|call| u128::from(call["micros"].as_u64().unwrap_or_default()) >= BUSY.as_micros()));
+    let at_work =
+        busy.iter().filter(|call| u128::from(call["micros"].as_u64().unwrap_or_default()) >= BUSY.as_micros());
+    assert!(at_work.count() >= ROUNDS);
+    let faults: Vec<_> = looping.iter().filter_map(|call| call.get("fault")).collect();
+    assert!(faults.len() >= ROUNDS);
+    assert!(faults.iter().all(|fault| fault["kind"] == "deadline"), "{faults:#?}");
 }
 
 #[test]
@@ -473,9 +486,9 @@ fn nothing_in_a_repository_that_is_no_file_makes_the_host_wait() {
         ".omc/plans",
         "transcript.jsonl",
     ];
-    /// `/dev/zero`, which never ends. Only root can plant it.
-    const ZERO: u64 = rustix::fs::makedev(1, 5);
-    for (kind, device) in [(FileType::Fifo, 0), (FileType::Socket, 0), (FileType::CharacterDevice, ZERO)] {
+    // `/dev/zero`, which never ends. Only root can plant it.
+    let zero = makedev(1, 5);
+    for (kind, device) in [(FileType::Fifo, 0), (FileType::Socket, 0), (FileType::CharacterDevice, zero)] {
         let world = World::new(&[]);
         fs::remove_dir_all(world.path("project/.git")).expect("a world has one");
         for path in READ {
@@ -506,12 +519,7 @@ fn nothing_in_a_repository_that_is_no_file_makes_the_host_wait() {
 fn every_corrupt_state_is_kept_under_a_name_that_says_so() {
     let world = World::new(&[]);
     let session_folder = world.path("project/.omc/state/sessions/s1");
-    let corrupt = [
-        ("ralph-state.json", &b"{\"active\": tr"[..]),
-        ("ultrawork-state.json", b"[1, 2]"),
-        ("cancel-signal.json", b""),
-        ("no-progress-stop-breaker.json", b"\xff\xfe"),
-    ];
+    let corrupt = [("ralph-state.json", &b"{\"active\": tr"[..]), ("ultrawork-state.json", b"\xff\xfe[1]")];
     for (name, bytes) in corrupt {
         write(&session_folder.join(name), 0o600, bytes);
     }
@@ -523,11 +531,8 @@ fn every_corrupt_state_is_kept_under_a_name_that_says_so() {
         .into_iter()
         .map(|name| (name.clone(), fs::read(session_folder.join(&name)).expect("a file")))
         .collect();
-    for (name, bytes) in corrupt.into_iter().filter(|(name, _)| *name != "cancel-signal.json") {
+    for (name, bytes) in corrupt {
         let aside = contents.iter().find(|(other, _)| other.starts_with(&format!("{name}.corrupt-")));
         assert_eq!(aside.map(|(_, kept)| kept.as_slice()), Some(bytes), "`{name}` in {:?}", contents.keys());
     }
-    let store = Store::new(&world.path("project/.omc"));
-    let state = store.read_mode(&session(), Mode::Ralph).expect("it can be read").expect("it is there");
-    assert_eq!((state.place(), store.read_breaker(&session(), Breaker::NoProgress, now())), (Place::Session, 1));
 }

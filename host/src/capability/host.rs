@@ -277,6 +277,7 @@ impl wit::environment::Host for GuestState {
             self.refuse(&format!("env {}", text::cut_to_bytes(&name, MAX_NAMED_BYTES)));
             return Ok(Err(AccessError::Denied));
         }
+        self.uses("env");
         Ok(match Surroundings::variable(&name) {
             Some(value) if value.len() > MAX_VARIABLE_BYTES => Err(AccessError::TooLarge),
             value => Ok(value),
@@ -290,6 +291,7 @@ impl wit::transcript::Host for GuestState {
             self.refuse("transcript");
             return Ok(Err(AccessError::Denied));
         }
+        self.uses("transcript");
         Ok(transcript::tail(self.event.transcript_path(), max_bytes))
     }
 }
@@ -312,6 +314,9 @@ impl GuestState {
             Some(_) => Err(AccessError::Denied),
             None => Err(AccessError::NotFound),
         };
+        if answer.is_ok() {
+            self.uses("read");
+        }
         if matches!(answer, Err(AccessError::Denied)) {
             let what = format!("read {root}:{}", text::cut_to_bytes(path, MAX_NAMED_BYTES));
             self.refuse(&what);
@@ -329,6 +334,7 @@ impl GuestState {
             self.refuse(if self.grants.git { "git on an event about a tool" } else { "git" });
             return Err(AccessError::Denied);
         }
+        self.uses("git");
         let root = self.surroundings.project_root().ok_or(AccessError::NotFound)?;
         ask(self, &Repository::find(root)?)
     }
@@ -385,6 +391,7 @@ impl wit::session_environment::Host for GuestState {
             self.refuse(&format!("session-environment {}", text::cut_to_bytes(&name, MAX_NAMED_BYTES)));
             return Ok(Err(AccessError::Denied));
         }
+        self.uses("session-environment");
         Ok(session_environment::set(&mut self.effects.session_environment, name, value))
     }
 }

@@ -52,7 +52,9 @@ fn may_run(event: &Event<'_>) -> Option<bool> {
     let command = Command::parse(&text)?;
     let folders = Folders::new(&event.project_root()?, &event.cwd()?);
     let runs_project_code = settings::get("permissionHandler.approveProjectCommands").unwrap_or(false);
-    let approval = approves(&command, folders.as_ref(), runs_project_code, &kind)?;
+    // Without a repository there is no boundary that files lie inside of.
+    let repository = folders.as_ref().filter(|_| event.in_work_tree());
+    let approval = approves(&command, repository, runs_project_code, &kind)?;
 
     let held_back = match event.agent().as_str() {
         "claude" => {

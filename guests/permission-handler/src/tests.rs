@@ -1,6 +1,6 @@
 //! The glue: events and files in, approvals out.
 
-use omc_guest::testing::World;
+use omc_guest::testing::{Repository, World};
 use serde_json::{Value, json};
 
 use super::*;
@@ -13,6 +13,7 @@ fn world(over: &Value) -> World {
     }
     let mut world = World::new("permission-request", payload).with_file(Root::Project, "src/a.ts", "v");
     world.project_root = Some("/p".to_owned());
+    world.git = Some(Repository::default());
     world
 }
 
@@ -51,6 +52,17 @@ fn only_shell_commands_of_known_agents_are_judged() {
         World::new("pre-tool-use", json!({"tool_name": "Bash"})).call::<PermissionHandler>().decision,
         Ok(Decision::Pass)
     );
+}
+
+#[test]
+fn outside_of_a_repository_no_file_is_shown() {
+    let outside = |command: &str| {
+        let mut world = world(&json!({"tool_input": {"command": command}}));
+        world.git = None;
+        approves_in(&world)
+    };
+    assert!(!outside("cat src/a.ts") && !outside("ls src") && !outside("git diff a b"));
+    assert!(outside("ls") && outside("git status"));
 }
 
 #[test]

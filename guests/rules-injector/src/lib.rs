@@ -135,7 +135,7 @@ mod tests {
 
     const ALWAYS: &str = "---\nalwaysApply: true\n---\n";
 
-    fn world(omc: &TempDir, tool: &str, input: Value, files: &[(&str, &str)]) -> World {
+    fn world(omc: &TempDir, tool: &str, input: &Value, files: &[(&str, &str)]) -> World {
         let payload =
             json!({"session_id": "s1", "cwd": "/p", "tool_name": tool, "tool_input": input, "tool_response": "x"});
         let mut world = World::new("post-tool-use", payload).with_omc_dir(omc.path());
@@ -168,7 +168,7 @@ mod tests {
             (".github/instructions/other.md", "---\napplyTo: \"**\"\n---\nRULE-WRONG\n"),
             (".github/copilot-instructions.md", "RULE-COPILOT\n"),
         ];
-        let text = shown(&world(&omc, "Read", json!({"file_path": "/p/src/a.ts"}), &files));
+        let text = shown(&world(&omc, "Read", &json!({"file_path": "/p/src/a.ts"}), &files));
         let order: Vec<_> = ["NEAR", "GITHUB", "CURSOR", "PROJECT", "COPILOT", "USER"]
             .iter()
             .map(|name| text.find(&format!("RULE-{name}")).unwrap_or_else(|| panic!("{name} in {text}")))
@@ -183,10 +183,10 @@ mod tests {
         let omc = tempfile::tempdir().expect("a folder");
         let rule = format!("{ALWAYS}RULE-A");
         let files = [(".claude/rules/a.md", rule.as_str()), ("src/.claude/rules/copy.md", &rule)];
-        let read = world(&omc, "Read", json!({"file_path": "/p/src/a.ts"}), &files);
+        let read = world(&omc, "Read", &json!({"file_path": "/p/src/a.ts"}), &files);
         assert_eq!(shown(&read).matches("RULE-A").count(), 1);
         assert_eq!(shown(&read), "");
-        assert_eq!(shown(&world(&omc, "Edit", json!({"file_path": "/p/b.ts"}), &files)), "");
+        assert_eq!(shown(&world(&omc, "Edit", &json!({"file_path": "/p/b.ts"}), &files)), "");
     }
 
     #[test]
@@ -209,7 +209,7 @@ mod tests {
             ("Read", json!({"file_path": "../a.ts"}), false),
         ] {
             let omc = tempfile::tempdir().expect("a folder");
-            assert_eq!(!shown(&world(&omc, tool, input.clone(), &files)).is_empty(), shows, "{tool} {input}");
+            assert_eq!(!shown(&world(&omc, tool, &input, &files)).is_empty(), shows, "{tool} {input}");
         }
     }
 
@@ -218,7 +218,7 @@ mod tests {
         let omc = tempfile::tempdir().expect("a folder");
         let rule = format!("{ALWAYS}RULE-A");
         let files = [(".claude/rules/a.md", rule.as_str())];
-        let mut busy = world(&omc, "Read", json!({"file_path": "/p/a.ts"}), &files);
+        let mut busy = world(&omc, "Read", &json!({"file_path": "/p/a.ts"}), &files);
         busy.locks_are_free = false;
         assert_eq!(shown(&busy), "");
         let payload =
@@ -234,7 +234,7 @@ mod tests {
         let rules: Vec<_> = (0..4).map(|n| format!("{ALWAYS}RULE-{n} {}", "word ".repeat(5_000))).collect();
         let names: Vec<_> = (0..4).map(|n| format!(".claude/rules/{n}.md")).collect();
         let files: Vec<_> = names.iter().map(String::as_str).zip(rules.iter().map(String::as_str)).collect();
-        let read = world(&omc, "Read", json!({"file_path": "/p/a.ts"}), &files);
+        let read = world(&omc, "Read", &json!({"file_path": "/p/a.ts"}), &files);
         let (first, second, third) = (shown(&read), shown(&read), shown(&read));
         assert!(
             first.contains("RULE-0")

@@ -70,10 +70,10 @@ mod tests {
     fn omc(stage: &str) -> TempDir {
         let omc = tempfile::tempdir().expect("a folder");
         let now: omc_state::Timestamp = SystemTime::now().into();
-        let state = json!({"active": true, "session_id": "s1", "current_phase": stage, "updated_at": now.to_string()});
+        let team = json!({"active": true, "session_id": "s1", "current_phase": stage, "updated_at": now.to_string()});
         let folder = omc.path().join("state/sessions/s1");
         fs::create_dir_all(&folder).expect("folders");
-        fs::write(folder.join("team-state.json"), state.to_string()).expect("a file");
+        fs::write(folder.join("team-state.json"), team.to_string()).expect("a file");
         omc
     }
 

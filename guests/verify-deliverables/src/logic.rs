@@ -107,7 +107,7 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn issues(table: Value, stage: &str, content: Content) -> Option<Vec<String>> {
+    fn issues(table: Value, stage: &str, content: &Content) -> Option<Vec<String>> {
         let table: Option<Fields> = serde_json::from_value(table).ok();
         Some(Stage::find(table.as_ref(), stage)?.issues(|_| content.clone()))
     }
@@ -134,13 +134,13 @@ mod tests {
             ("team-verify", text(&"bypassed ".repeat(30)), vec![r"`QA_REPORT.md` does not match `\b(PASS|FAIL)\b`"]),
         ] {
             assert_eq!(
-                issues(json!(null), stage, content),
+                issues(json!(null), stage, &content),
                 Some(found.iter().map(ToString::to_string).collect()),
                 "{stage}"
             );
         }
         for stage in ["team-exec", "team-fix", "other", ""] {
-            assert_eq!(issues(json!(null), stage, Content::Missing), None, "{stage}");
+            assert_eq!(issues(json!(null), stage, &Content::Missing), None, "{stage}");
         }
     }
 
@@ -152,15 +152,15 @@ mod tests {
             "team-prd": [1],
         });
         assert_eq!(
-            issues(table.clone(), "team-plan", Content::Text("fine, ok".into())),
+            issues(table.clone(), "team-plan", &Content::Text("fine, ok".into())),
             Some(vec![
                 "`/etc/passwd` is not a path inside the project".to_owned(),
                 "`../x` is not a path inside the project".to_owned(),
                 "`a/../../b` is not a path inside the project".to_owned(),
             ])
         );
-        assert_eq!(issues(table.clone(), "team-exec", Content::Missing), Some(vec![]));
-        assert_eq!(issues(table, "team-prd", Content::Missing).map(|issues| issues.len()), Some(2), "ours then");
+        assert_eq!(issues(table.clone(), "team-exec", &Content::Missing), Some(vec![]));
+        assert_eq!(issues(table, "team-prd", &Content::Missing).map(|issues| issues.len()), Some(2), "ours then");
     }
 
     #[test]
@@ -168,7 +168,7 @@ mod tests {
         let table = json!({"s": {
             "files": vec!["a"; 9_000], "requiredPatterns": vec!["(a{99}){99}{99}"; 900], "requiredSections": vec!["x\ny"; 900], "minSize": 0,
         }});
-        let found = issues(table, "s", Content::Text("a".repeat(100_000))).expect("a stage");
+        let found = issues(table, "s", &Content::Text("a".repeat(100_000))).expect("a stage");
         assert!(found.len() <= MAX_FILES * 2 * MAX_REQUIREMENTS && found.iter().all(|issue| issue.len() < 300));
     }
 }

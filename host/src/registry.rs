@@ -77,6 +77,11 @@ impl Registry {
         FIRST_PARTY.iter().map(Guest::FirstParty).chain(self.installed.iter().cloned().map(Guest::Installed))
     }
 
+    /// Those of some guests that are not there.
+    pub(crate) fn missing<'a>(&self, names: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
+        names.into_iter().filter(|name| !self.guests().any(|guest| guest.name() == *name)).collect()
+    }
+
     /// The guests that an event selects and the configuration admits, in the order in which their texts are joined.
     pub(crate) fn select(&self, event: &Event, config: &Surroundings) -> Vec<Handler> {
         let source = event.pointer("/source").or_else(|| event.pointer("/trigger")).and_then(Value::as_str);

@@ -96,7 +96,7 @@ pub(super) fn run(args: &Args, paths: &Paths) -> Result<bool> {
     };
     let mut stdout = std::io::stdout().lock();
     if args.json {
-        writeln!(stdout, "{}", serde_json::to_string_pretty(&reports)?)?;
+        writeln!(stdout, "{}", crate::text::inert_json(serde_json::to_string_pretty(&reports)?))?;
     } else {
         writeln!(stdout, "{}", render(&reports))?;
     }

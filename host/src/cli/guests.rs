@@ -109,7 +109,7 @@ fn list(json: bool, paths: &Paths) -> Result<()> {
                 })
             })
             .collect();
-        writeln!(stdout, "{}", serde_json::to_string_pretty(&guests)?)?;
+        writeln!(stdout, "{}", crate::text::inert_json(serde_json::to_string_pretty(&guests)?))?;
     } else {
         let rows = registry.guests().map(|guest| {
             let digest = guest.digest()[..12].to_owned();

@@ -81,7 +81,7 @@ fn print(records: &[Record], json: bool, headings: bool) -> Result<()> {
     let mut stdout = std::io::stdout().lock();
     if json {
         for record in records {
-            writeln!(stdout, "{}", serde_json::to_string(record)?)?;
+            writeln!(stdout, "{}", audit::json(record))?;
         }
         return Ok(());
     }

@@ -102,6 +102,25 @@ fn the_host_answers_before_the_agent_gives_up() {
 }
 
 #[test]
+fn an_event_that_came_slowly_still_has_its_time_as_far_as_the_agent_waits() {
+    let began = Instant::now();
+    let ms = Duration::from_millis;
+    for (agent, event, read_after, due_after) in [
+        (Agent::Claude, "UserPromptSubmit", ms(0), ms(2_500)),
+        (Agent::Claude, "UserPromptSubmit", ms(4_000), ms(6_500)),
+        // Our hooks files give it three seconds.
+        (Agent::Claude, "PreToolUse", ms(0), ms(2_400)),
+        (Agent::Claude, "PreToolUse", ms(1_000), ms(2_400)),
+        (Agent::Claude, "SessionEnd", ms(100), ms(900)),
+        (Agent::Claude, "SessionEnd", ms(1_000), ms(1_200)),
+        (Agent::Claude, "SessionEnd", ms(4_000), ms(1_200)),
+    ] {
+        let due = of(agent, event).due(began, began + read_after);
+        assert_eq!(due - began, due_after, "{event} read after {read_after:?}");
+    }
+}
+
+#[test]
 fn a_cap_counts_what_its_agent_counts() {
     let (units, bytes) = (of(Agent::Claude, "Stop").cap, of(Agent::Codex, "Stop").cap);
     let cases = [("", 0, 0), ("abc", 3, 3), ("é", 1, 2), ("가나", 2, 6), ("🚀", 2, 4)];

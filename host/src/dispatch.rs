@@ -18,7 +18,7 @@ use crate::protocol::contract::Carry;
 use crate::protocol::decision::{Effects, Opinion, merge};
 use crate::protocol::dialect::{self, Dialect, Reply};
 use crate::protocol::event::{Event, Kind};
-use crate::registry::{Handler, Registry};
+use crate::registry::{self, Faults, Guest, Handler, Installed, Outcome, Registry};
 use crate::runtime::{Call, Called, Fault, FaultKind, Runtime};
 use crate::surroundings::Surroundings;
 
@@ -26,24 +26,45 @@ use crate::surroundings::Surroundings;
 /// late are its business, and only a stuck file system makes it late itself.
 const GRACE: Duration = Duration::from_millis(100);
 
-/// An answer, and what to write into the trail once it is out.
+/// An answer, and what is to be done once it is out.
 pub struct Answer {
     /// What the agent gets.
     pub reply: Reply,
     trail: Trail,
 }
 
-/// Records and where they go.
+/// What an event leaves behind.
 struct Trail {
     paths: Paths,
+    about: About,
     records: Vec<Record>,
+    /// What guests did, if it is to be remembered.
+    outcomes: Vec<(Guest, Option<FaultKind>)>,
+    /// The guests of others, if one of them has no compiled code.
+    to_compile: Vec<Arc<Installed>>,
 }
 
 impl Answer {
-    /// Writes the trail. What goes wrong with that is nobody's to hear: the agent has its answer.
+    /// Writes the trail, counts faults, and starts the compiler where code was missing. What goes wrong with that is nobody's to
+    /// hear: the agent has its answer.
     pub fn leave_trail(self) {
-        if let Some(folder) = &self.trail.paths.state_dir {
-            drop(audit::append(folder, &self.trail.records));
+        let Trail { paths, about, mut records, outcomes, to_compile } = self.trail;
+        if !outcomes.is_empty() {
+            let outcomes: Vec<_> = outcomes
+                .iter()
+                .map(|(guest, fault)| Outcome { guest: guest.name(), digest: guest.digest(), fault: *fault })
+                .collect();
+            match Faults::record(&paths, &outcomes) {
+                Ok(notes) => records.extend(notes.into_iter().map(|note| about.note(note))),
+                Err(error) => records.push(about.note(format!("faults were not counted: {error}"))),
+            }
+        }
+        if let Some(folder) = &paths.state_dir {
+            drop(audit::append(folder, &records));
+        }
+        if !to_compile.is_empty() {
+            let guests = to_compile.iter().map(Arc::as_ref);
+            drop(registry::compiler_beside().and_then(|compiler| registry::compile(&paths, guests, &compiler)));
         }
     }
 }
@@ -93,15 +114,14 @@ pub fn handle(agent: Option<&str>, began: Instant, complaint: Option<&str>) -> A
         },
     };
     notes.push(failure);
-    Answer {
-        reply: silent(),
-        trail: Trail::about(&About::event(&event, None), Paths::resolve(&env, None, None), notes),
-    }
+    Answer { reply: silent(), trail: Trail::new(About::event(&event, None), Paths::resolve(&env, None, None), notes) }
 }
 
 impl Trail {
-    fn about(about: &About, paths: Paths, notes: Vec<String>) -> Self {
-        Self { paths, records: notes.into_iter().map(|note| about.note(note)).collect() }
+    fn new(about: About, paths: Paths, notes: Vec<String>) -> Self {
+        let mut records: Vec<_> = about.payload().into_iter().collect();
+        records.extend(notes.into_iter().map(|note| about.note(note)));
+        Self { paths, about, records, outcomes: Vec::new(), to_compile: Vec::new() }
     }
 }
 
@@ -131,12 +151,17 @@ fn answer(
     }
     let missing = registry.missing(config.settings.required());
     notes.extend(missing.iter().map(|guest| format!("the guest `{guest}` is required and is not there; add it again")));
-    let about = About::event(event, surroundings.project_root());
+    let mut about = About::event(event, surroundings.project_root());
+    if config.settings.log_payloads() {
+        about.log_payload(event);
+    }
+    let faults = Faults::load(&paths);
+    handlers.retain(|handler| handler.policy.required || faults.sets_aside(&handler.guest).is_none());
     // Last, since settings of guests are read when guests ask for them.
     let problems = |notes: &mut Vec<String>| notes.extend(config.problems().map(ToString::to_string));
     if handlers.is_empty() && missing.is_empty() {
         problems(&mut notes);
-        return Answer { reply: dialect.silent(event), trail: Trail::about(&about, paths, notes) };
+        return Answer { reply: dialect.silent(event), trail: Trail::new(about, paths, notes) };
     }
     if let Err(refusal) = &config.state {
         notes.push(format!("no project, so guests have no files: {}", with_causes(refusal)));
@@ -154,10 +179,18 @@ fn answer(
     let merged = merge(event, &opinions).fit(event.contract(), &mut save);
     let reply = dialect.encode(event, &merged);
     problems(&mut notes);
-    let mut trail = Trail::about(&about, paths, notes);
-    trail
-        .records
-        .extend(handlers.iter().zip(&called).map(|(handler, called)| about.call(&handler.guest, called, &merged)));
+    let mut trail = Trail::new(about, paths, notes);
+    let calls = handlers.iter().zip(&called);
+    trail.records.extend(calls.clone().map(|(handler, called)| trail.about.call(&handler.guest, called, &merged)));
+    let outcomes = calls.map(|(handler, called)| (handler, called.outcome.as_ref().err().map(|fault| fault.kind)));
+    for (handler, fault) in outcomes {
+        if fault == Some(FaultKind::NotCompiled) {
+            trail.to_compile.clone_from(&registry.installed);
+        }
+        if !handler.policy.required && faults.are_changed_by(&handler.guest, fault) {
+            trail.outcomes.push((handler.guest.clone(), fault));
+        }
+    }
     Answer { reply, trail }
 }
 
@@ -169,13 +202,6 @@ fn save(surroundings: &Surroundings, text: &str, until: Instant, notes: &mut Vec
 
 /// Calls the guests side by side.
 fn call(handlers: &[Handler], event: &Arc<Event>, surroundings: &Arc<Surroundings>, deadline: Instant) -> Vec<Called> {
-    // One engine has one size of stack: the smallest that one of the guests may have.
-    let stacks = handlers.iter().map(|handler| handler.policy.limits.wasm_stack_bytes);
-    let wasm_stack_bytes = stacks.min().and_then(|bytes| usize::try_from(bytes).ok()).unwrap_or_default();
-    let runtime = match Runtime::new(wasm_stack_bytes) {
-        Ok(runtime) => runtime,
-        Err(fault) => return failed(handlers, &fault),
-    };
     let calls = handlers.iter().map(|handler| {
         let guest = handler.guest.clone();
         let grants = Grants::of(&guest.requests(), guest.granted(), &handler.policy.withheld);
@@ -189,7 +215,7 @@ fn call(handlers: &[Handler], event: &Arc<Event>, surroundings: &Arc<Surrounding
             deadline,
         }
     });
-    runtime.call_all(calls.collect(), deadline)
+    Runtime::default().call_all(calls.collect(), deadline)
 }
 
 /// An error and what caused it, for the trail.

@@ -9,6 +9,7 @@ pub mod config;
 pub mod dispatch;
 pub mod hooks_file;
 pub mod input;
+mod interfaces;
 mod policy;
 pub mod protocol;
 mod registry;

@@ -3,6 +3,8 @@
 //! First-party guests are inside the binary; those of others are in the user's data folder and listed in its lock file. Nothing of
 //! a project is looked at here. Selecting reads tables only: a guest that does not match costs a comparison.
 
+mod cache;
+mod faults;
 mod installed;
 mod trust;
 
@@ -16,8 +18,10 @@ use crate::protocol::event::Event;
 use crate::protocol::matcher::Matcher;
 use crate::runtime::{Aligned, Code, Fault};
 
+pub(crate) use cache::{compile, compiler_beside};
+pub(crate) use faults::{Faults, Outcome, Streak};
 pub(crate) use installed::{InstallError, Installed, Lock, install, parse_grant, remove};
-pub(crate) use trust::{create_private_dir, open_private, replace_private};
+pub(crate) use trust::create_private_dir;
 
 /// A guest inside this binary. The table is written by the build script.
 pub(crate) struct Embedded {

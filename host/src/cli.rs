@@ -5,6 +5,8 @@
 //! agents read as a refusal.
 
 mod audit;
+mod check;
+mod explain;
 mod guests;
 mod hook;
 mod log;
@@ -20,7 +22,6 @@ use clap::{Parser, Subcommand};
 
 use crate::config::{Env, Paths};
 
-#[cfg(test)]
 pub(crate) use hook::Arguments as HookArguments;
 
 /// Exit status for findings and failures.
@@ -47,12 +48,18 @@ enum Command {
         #[arg(long, value_name = "NAME")]
         agent: Option<String>,
     },
+    /// Run one event dry, on copies, and show which guests it calls and why, what each says, and what the agent would get
+    #[command(after_help = explain::EXAMPLES)]
+    Explain(explain::Args),
     /// Show what each guest can do: imports in the binary, what it requests, what it is granted
     #[command(after_help = audit::EXAMPLES)]
     Audit(audit::Args),
     /// Show what guests did: the audit trail
     #[command(after_help = log::EXAMPLES)]
     Log(log::Args),
+    /// Say which hooks of a hooks file an agent runs, skips or chokes on
+    #[command(after_help = check::EXAMPLES)]
+    Check(check::Args),
     /// List, add and remove guests
     #[command(subcommand)]
     Guests(guests::Command),
@@ -73,12 +80,15 @@ pub fn run(args: Vec<OsString>, began: Instant) -> ExitCode {
             return ExitCode::from(if error.use_stderr() { USAGE } else { 0 });
         }
     };
-    let paths = Paths::resolve(&Env::from_process(), None, None);
+    let env = Env::from_process();
+    let paths = Paths::resolve(&env, None, None);
     let outcome = catch_unwind(AssertUnwindSafe(|| match cli.command {
         // Only with `--help`, which the parser has answered.
         Command::Hook { .. } => Ok(true),
+        Command::Explain(args) => explain::run(&args, &env),
         Command::Audit(args) => audit::run(&args, &paths),
         Command::Log(args) => log::run(&args, &paths),
+        Command::Check(args) => check::run(&args, &env),
         Command::Guests(command) => guests::run(command, &paths),
     }));
     match outcome {

@@ -1,12 +1,13 @@
 //! The path of one event, top to bottom: the agent's bytes in, an answer out, records left behind.
 //!
 //! [`handle`] is what `omc-host hook` does. It always gives an answer, in time and in the agent's dialect: the work is done on a
-//! thread of its own, and if that panics or is late, the answer is silence and the trail says so.
+//! thread of its own, and if that panics or is late, the answer is silence (or what a required guest's failure means) and the
+//! trail says so.
 
 use std::error::Error;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
 use std::sync::mpsc;
+use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -15,7 +16,7 @@ use crate::config::{Env, Paths};
 use crate::input::{self, Input, Unreadable};
 use crate::policy::{FailurePolicy, Grants};
 use crate::protocol::contract::Carry;
-use crate::protocol::decision::{Effects, Opinion, merge};
+use crate::protocol::decision::{Effects, Merged, Opinion, merge};
 use crate::protocol::dialect::{self, Dialect, Reply};
 use crate::protocol::event::{Event, Kind};
 use crate::registry::{self, Faults, Guest, Handler, Installed, Outcome, Registry};
@@ -30,14 +31,17 @@ const GRACE: Duration = Duration::from_millis(100);
 pub struct Answer {
     /// What the agent gets.
     pub reply: Reply,
-    trail: Trail,
+    /// What the guests say together, if any was called.
+    pub(crate) merged: Option<Merged>,
+    pub(crate) trail: Trail,
 }
 
 /// What an event leaves behind.
-struct Trail {
-    paths: Paths,
+pub(crate) struct Trail {
+    /// Absent where they were not found in time: to look for them must not hold up the answer.
+    paths: Option<Paths>,
     about: About,
-    records: Vec<Record>,
+    pub(crate) records: Vec<Record>,
     /// What guests did, if it is to be remembered.
     outcomes: Vec<(Guest, Option<FaultKind>)>,
     /// The guests of others, if one of them has no compiled code.
@@ -49,6 +53,8 @@ impl Answer {
     /// hear: the agent has its answer.
     pub fn leave_trail(self) {
         let Trail { paths, about, mut records, outcomes, to_compile } = self.trail;
+        let paths = paths
+            .unwrap_or_else(|| Paths::resolve(&Env::from_process(), None, std::env::current_dir().ok().as_deref()));
         if !outcomes.is_empty() {
             let outcomes: Vec<_> = outcomes
                 .iter()
@@ -79,7 +85,6 @@ pub fn handle(agent: Option<&str>, began: Instant, complaint: Option<&str>) -> A
     };
     let dialect = dialect::resolve(agent, &payload, &|name| std::env::var_os(name).is_some());
     let event = Arc::new(dialect.decode(payload));
-    let silent = || dialect.silent(&event);
 
     let mut notes = Vec::new();
     notes.extend(complaint.map(|complaint| format!("wrong arguments: {complaint}")));
@@ -97,10 +102,14 @@ pub fn handle(agent: Option<&str>, began: Instant, complaint: Option<&str>) -> A
 
     let (sender, receiver) = mpsc::channel();
     let deadline = event.contract().due(began, Instant::now());
+    let standby = Arc::new(OnceLock::new());
     let work = {
-        let (event, env, notes) = (Arc::clone(&event), env.clone(), notes.clone());
+        let (event, notes, standby) = (Arc::clone(&event), notes.clone(), Arc::clone(&standby));
         move || {
-            let work = || answer(dialect, &event, unreadable, &env, deadline, notes);
+            let work = || {
+                let surroundings = Arc::new(Surroundings::find(&event, &env));
+                answer(dialect, &event, unreadable, &surroundings, deadline, &standby, notes)
+            };
             // Nobody listens after the deadline.
             drop(sender.send(catch_unwind(AssertUnwindSafe(work))));
         }
@@ -114,11 +123,15 @@ pub fn handle(agent: Option<&str>, began: Instant, complaint: Option<&str>) -> A
         },
     };
     notes.push(failure);
-    Answer { reply: silent(), trail: Trail::new(About::event(&event, None), Paths::resolve(&env, None, None), notes) }
+    Answer {
+        reply: standby.get().cloned().unwrap_or_else(|| dialect.silent(&event)),
+        merged: None,
+        trail: Trail::new(About::event(&event, None), None, notes),
+    }
 }
 
 impl Trail {
-    fn new(about: About, paths: Paths, notes: Vec<String>) -> Self {
+    fn new(about: About, paths: Option<Paths>, notes: Vec<String>) -> Self {
         let mut records: Vec<_> = about.payload().into_iter().collect();
         records.extend(notes.into_iter().map(|note| about.note(note)));
         Self { paths, about, records, outcomes: Vec::new(), to_compile: Vec::new() }
@@ -127,15 +140,17 @@ impl Trail {
 
 /// From an event to its answer. Of an event that could not be read only the beginning is there: enough to know who is
 /// responsible for it, not enough to judge, so that only required guests count, as if each had failed.
-fn answer(
+///
+/// `standby` is what is said if this comes to no end in time: from the moment it is known that a guest is required.
+pub(crate) fn answer(
     dialect: &dyn Dialect,
     event: &Arc<Event>,
     unreadable: Option<Fault>,
-    env: &Env,
+    surroundings: &Arc<Surroundings>,
     deadline: Instant,
+    standby: &OnceLock<Reply>,
     mut notes: Vec<String>,
 ) -> Answer {
-    let surroundings = Arc::new(Surroundings::find(event, env));
     let config = &surroundings.config;
     let paths = config.paths.clone();
     let deadline = deadline.min(Instant::now() + Duration::from_millis(config.settings.event_deadline_ms()));
@@ -155,43 +170,45 @@ fn answer(
     if config.settings.log_payloads() {
         about.log_payload(event);
     }
-    let faults = Faults::load(&paths);
-    handlers.retain(|handler| handler.policy.required || faults.sets_aside(&handler.guest).is_none());
     // Last, since settings of guests are read when guests ask for them.
     let problems = |notes: &mut Vec<String>| notes.extend(config.problems().map(ToString::to_string));
     if handlers.is_empty() && missing.is_empty() {
         problems(&mut notes);
-        return Answer { reply: dialect.silent(event), trail: Trail::new(about, paths, notes) };
+        return Answer { reply: dialect.silent(event), merged: None, trail: Trail::new(about, Some(paths), notes) };
     }
     if let Err(refusal) = &config.state {
         notes.push(format!("no project, so guests have no files: {}", with_causes(refusal)));
     }
 
+    let missing_opinions =
+        || missing.iter().filter(|_| asks_for_permission(event)).map(|guest| closed_as_missing(guest));
+    if !missing.is_empty() || handlers.iter().any(|handler| handler.policy.required) {
+        let called = failed(&handlers, &Fault::host("the host came to no answer"));
+        let opinions: Vec<_> = opinions(&handlers, &called).chain(missing_opinions()).collect();
+        // It is set once, here.
+        let _first = standby.set(dialect.encode(event, &merge(event, &opinions)));
+    }
     let called = match unreadable {
-        None => call(&handlers, event, &surroundings, deadline),
+        None => call(&handlers, event, surroundings, deadline),
         Some(fault) => failed(&handlers, &fault),
     };
-    let mut opinions: Vec<_> = handlers.iter().zip(&called).map(|(handler, called)| opinion(handler, called)).collect();
-    if asks_for_permission(event) {
-        opinions.extend(missing.into_iter().map(failed_closed_as_missing));
-    }
-    let mut save = |text: &str| save(&surroundings, text, deadline + GRACE / 2, &mut notes);
+    let opinions: Vec<_> = opinions(&handlers, &called).chain(missing_opinions()).collect();
+    let mut save = |text: &str| save(surroundings, text, deadline + GRACE / 2, &mut notes);
     let merged = merge(event, &opinions).fit(event.contract(), &mut save);
     let reply = dialect.encode(event, &merged);
     problems(&mut notes);
-    let mut trail = Trail::new(about, paths, notes);
-    let calls = handlers.iter().zip(&called);
-    trail.records.extend(calls.clone().map(|(handler, called)| trail.about.call(&handler.guest, called, &merged)));
-    let outcomes = calls.map(|(handler, called)| (handler, called.outcome.as_ref().err().map(|fault| fault.kind)));
-    for (handler, fault) in outcomes {
+    let mut trail = Trail::new(about, Some(paths), notes);
+    for (handler, called) in handlers.iter().zip(&called) {
+        trail.records.push(trail.about.call(&handler.guest, called, &merged));
+        let fault = called.outcome.as_ref().err().map(|fault| fault.kind);
         if fault == Some(FaultKind::NotCompiled) {
             trail.to_compile.clone_from(&registry.installed);
         }
-        if !handler.policy.required && faults.are_changed_by(&handler.guest, fault) {
+        if !handler.policy.required && registry.faults.are_changed_by(&handler.guest, fault) {
             trail.outcomes.push((handler.guest.clone(), fault));
         }
     }
-    Answer { reply, trail }
+    Answer { reply, merged: Some(merged), trail }
 }
 
 /// Keeps a text that is too long for the answer, until then at the latest, and says where it is.
@@ -204,7 +221,9 @@ fn save(surroundings: &Surroundings, text: &str, until: Instant, notes: &mut Vec
 fn call(handlers: &[Handler], event: &Arc<Event>, surroundings: &Arc<Surroundings>, deadline: Instant) -> Vec<Called> {
     let calls = handlers.iter().map(|handler| {
         let guest = handler.guest.clone();
-        let grants = Grants::of(&guest.requests(), guest.granted(), &handler.policy.withheld);
+        let mut withheld = handler.policy.withheld.clone();
+        withheld.extend(surroundings.withheld());
+        let grants = Grants::of(&guest.requests(), guest.granted(), &withheld);
         let paths = surroundings.config.paths.clone();
         Call {
             code: Box::new(move || guest.code(&paths)),
@@ -238,9 +257,14 @@ fn asks_for_permission(event: &Event) -> bool {
 }
 
 /// What stands in for a required guest that is not there: taking it away must not be a way around it.
-fn failed_closed_as_missing(guest: &str) -> Opinion {
+fn closed_as_missing(guest: &str) -> Opinion {
     let decision = FailurePolicy::Closed.decide(guest, "it is not there");
     Opinion { guest: guest.to_owned(), decision, effects: Effects::default() }
+}
+
+/// What the guests said, in their order.
+fn opinions<'a>(handlers: &'a [Handler], called: &'a [Called]) -> impl Iterator<Item = Opinion> + 'a {
+    handlers.iter().zip(called).map(|(handler, called)| opinion(handler, called))
 }
 
 /// What a guest said, or what its failure policy says in its place.

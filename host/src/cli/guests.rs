@@ -9,7 +9,7 @@ use omc_artifact::Capability;
 use super::table::table;
 use crate::config::paths::SYSTEM_CONFIG_FILE;
 use crate::config::{Paths, Settings};
-use crate::registry::{self, Faults, Guest, Registry, Streak};
+use crate::registry::{self, Guest, Registry, Streak};
 use crate::text::inert;
 
 /// List, add and remove guests.
@@ -71,16 +71,16 @@ pub(super) fn run(command: Command, paths: &Paths) -> Result<bool> {
 }
 
 fn list(json: bool, paths: &Paths) -> Result<()> {
-    let registry = Registry::load(paths);
-    if let Some(problem) = registry.problem {
+    let mut registry = Registry::load(paths);
+    if let Some(problem) = registry.problem.take() {
         return Err(problem.into());
     }
+    let faults = &registry.faults;
     let settings = Settings::load(SYSTEM_CONFIG_FILE.as_ref(), paths.user_config_file().as_deref(), None);
     let source = |guest: &Guest| match guest {
         Guest::FirstParty(_) => "built-in".to_owned(),
         Guest::Installed(guest) => guest.source.clone(),
     };
-    let faults = Faults::load(paths);
     let state = |guest: &Guest| {
         let policy = settings.guest(guest.name());
         match (policy.switch.is_on(guest.is_on_by_default()), policy.required, faults.sets_aside(guest)) {

@@ -20,8 +20,8 @@ macro_rules! limits {
                 Self { $($field: value(Limit::$variant),)+ }
             }
 
-            /// The value of a limit.
-            pub(crate) fn get(&self, limit: Limit) -> u64 {
+            /// The value of one limit.
+            pub fn get(&self, limit: Limit) -> u64 {
                 match limit {
                     $(Limit::$variant => self.$field,)+
                 }

@@ -156,16 +156,47 @@ fn recurse(depth: u64) -> u64 {
 omc_guest::export!(Puppet, {
     "description": "Does what the event asks of it",
     "subscriptions": [
-        { "event": "user-prompt-submit" },
-        { "event": "pre-tool-use" },
-        { "event": "post-tool-use" },
         { "event": "session-start" },
-        { "event": "stop" }
+        { "event": "setup" },
+        { "event": "instructions-loaded" },
+        { "event": "user-prompt-submit" },
+        { "event": "user-prompt-expansion" },
+        { "event": "message-display" },
+        { "event": "pre-tool-use" },
+        { "event": "permission-request" },
+        { "event": "permission-denied" },
+        { "event": "post-tool-use" },
+        { "event": "post-tool-use-failure" },
+        { "event": "post-tool-batch" },
+        { "event": "notification" },
+        { "event": "subagent-start" },
+        { "event": "subagent-stop" },
+        { "event": "stop" },
+        { "event": "stop-failure" },
+        { "event": "teammate-idle" },
+        { "event": "task-created" },
+        { "event": "task-completed" },
+        { "event": "config-change" },
+        { "event": "cwd-changed" },
+        { "event": "directory-added" },
+        { "event": "file-changed" },
+        { "event": "worktree-create" },
+        { "event": "worktree-remove" },
+        { "event": "pre-compact" },
+        { "event": "post-compact" },
+        { "event": "pre-model-switch" },
+        { "event": "post-model-switch" },
+        { "event": "interrupt" },
+        { "event": "session-end" },
+        { "event": "elicitation" },
+        { "event": "elicitation-result" }
     ],
     "requests": [
         { "capability": "omc", "scope": ["rw:/omc", "ro:/omc/read-only"], "reason": "tries files" },
         { "capability": "env", "scope": ["PUPPET"], "reason": "tries variables" },
         { "capability": "transcript", "reason": "tries the transcript" },
-        { "capability": "update-input", "reason": "tries to rewrite" }
+        { "capability": "update-input", "reason": "tries to rewrite" },
+        { "capability": "allow", "reason": "tries to let things happen" },
+        { "capability": "halt", "reason": "tries to end the turn" }
     ]
 });

@@ -49,6 +49,8 @@ pub(crate) struct Called {
     pub(crate) log: Vec<LogLine>,
     pub(crate) refused: BTreeMap<String, u32>,
     pub(crate) usage: Option<Usage>,
+    /// Whether the seal of its compiled code should be renewed.
+    pub(crate) stale_seal: bool,
 }
 
 /// A line that a guest wrote.
@@ -70,6 +72,7 @@ impl Called {
             log: Vec::new(),
             refused: BTreeMap::new(),
             usage: None,
+            stale_seal: false,
         }
     }
 }
@@ -77,9 +80,9 @@ impl Called {
 impl Call {
     /// Runs the guest to its end or its limits.
     pub(super) fn run(self, engine: &Engine, began: Instant) -> Called {
-        let prepared = (self.code)().and_then(|code| code.load(engine));
-        let component = match prepared {
-            Ok(component) => component,
+        let prepared = (self.code)().and_then(|code| Ok((code.has_stale_seal(), code.load(engine)?)));
+        let (stale_seal, component) = match prepared {
+            Ok(prepared) => prepared,
             Err(fault) => return Called::failed(fault, began.elapsed()),
         };
         let fuel = self.limits.fuel;
@@ -128,6 +131,7 @@ impl Call {
             log: mem::take(&mut state.log),
             refused: mem::take(&mut state.refused),
             usage: Some(state.wasi.end()),
+            stale_seal,
         };
         // The process is about to end, and unmapping the guest's memory and code would only delay the answer.
         mem::forget((store, component));

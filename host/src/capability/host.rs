@@ -277,7 +277,6 @@ impl wit::environment::Host for GuestState {
             self.refuse(&format!("env {}", text::cut_to_bytes(&name, MAX_NAMED_BYTES)));
             return Ok(Err(AccessError::Denied));
         }
-        self.uses("env");
         Ok(match Surroundings::variable(&name) {
             Some(value) if value.len() > MAX_VARIABLE_BYTES => Err(AccessError::TooLarge),
             value => Ok(value),
@@ -291,7 +290,6 @@ impl wit::transcript::Host for GuestState {
             self.refuse("transcript");
             return Ok(Err(AccessError::Denied));
         }
-        self.uses("transcript");
         Ok(transcript::tail(self.event.transcript_path(), max_bytes))
     }
 }
@@ -391,7 +389,6 @@ impl wit::session_environment::Host for GuestState {
             self.refuse(&format!("session-environment {}", text::cut_to_bytes(&name, MAX_NAMED_BYTES)));
             return Ok(Err(AccessError::Denied));
         }
-        self.uses("session-environment");
         Ok(session_environment::set(&mut self.effects.session_environment, name, value))
     }
 }

@@ -30,7 +30,8 @@ pub(crate) struct GuestState {
     pub(crate) log_bytes: usize,
     /// Refusals by what was refused, with how often.
     pub(crate) refused: BTreeMap<String, u32>,
-    /// Grants that it used, but for those of the file system, with how often.
+    /// Grants that it used to look at the project, with how often. What else it used shows in its effects and files, and is asked
+    /// for on nearly every event.
     pub(crate) used: BTreeMap<&'static str, u32>,
     /// What is left of what it may read beside `.omc`.
     pub(crate) files: FilesBudget,

@@ -6,7 +6,7 @@
 
 mod copies;
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
@@ -96,7 +96,8 @@ pub(crate) fn explain(
 
     let began = Instant::now();
     let deadline = began + event.contract().deadline();
-    let Answer { reply, merged, trail } = dispatch::answer(dialect, &event, None, &surroundings, deadline, notes);
+    let Answer { reply, merged, trail } =
+        dispatch::answer(dialect, &event, None, &surroundings, deadline, &OnceLock::new(), notes);
     let micros = u64::try_from(began.elapsed().as_micros()).unwrap_or(u64::MAX);
     // Guests that were late still hold the copies; they get a moment, since what they write should not outlive the folder.
     if began.elapsed() > event.contract().deadline() {

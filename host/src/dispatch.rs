@@ -12,11 +12,12 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::audit::{self, About, Record};
+use crate::capability::session_environment;
 use crate::config::{Env, Paths};
 use crate::input::{self, Input, Unreadable};
-use crate::policy::{FailurePolicy, Grants};
-use crate::protocol::contract::Carry;
-use crate::protocol::decision::{Effects, Merged, Opinion, merge};
+use crate::policy::{self, Grants};
+use crate::protocol::contract::{self, Carry};
+use crate::protocol::decision::{Merged, Opinion, merge};
 use crate::protocol::dialect::{self, Dialect, Reply};
 use crate::protocol::event::{Event, Kind};
 use crate::registry::{self, Faults, Guest, Handler, Installed, Outcome, Registry};
@@ -161,6 +162,11 @@ pub(crate) fn answer(
     if unreadable.is_some() {
         handlers.retain(|handler| handler.policy.required);
     }
+    if contract::rows(event.agent()).is_empty() && !handlers.is_empty() {
+        // Whatever a guest did here would be done behind the back of an agent that hears nothing of it.
+        handlers.clear();
+        notes.push(format!("events of `{}` are only answered with silence", event.agent().name()));
+    }
     if unreadable.is_none() && event.contract().kind == Kind::Other {
         notes.push(format!("unknown event `{}`", event.kind_name()));
     }
@@ -180,11 +186,15 @@ pub(crate) fn answer(
         notes.push(format!("no project, so guests have no files: {}", with_causes(refusal)));
     }
 
-    let missing_opinions =
-        || missing.iter().filter(|_| asks_for_permission(event)).map(|guest| closed_as_missing(guest));
+    // Which events a guest that is not there would have judged is not known. To refuse the use of tools is enough: whatever
+    // else goes on, nothing is done, and the agent can still stop and say why.
+    let missing_opinions = || {
+        let missing = missing.iter().filter(|_| asks_for_permission(event));
+        missing.map(|guest| without_judgement(event, guest, "it is not there"))
+    };
     if !missing.is_empty() || handlers.iter().any(|handler| handler.policy.required) {
         let called = failed(&handlers, &Fault::host("the host came to no answer"));
-        let opinions: Vec<_> = opinions(&handlers, &called).chain(missing_opinions()).collect();
+        let opinions: Vec<_> = opinions(event, &handlers, &called).chain(missing_opinions()).collect();
         // It is set once, here.
         let _first = standby.set(dialect.encode(event, &merge(event, &opinions)));
     }
@@ -192,9 +202,10 @@ pub(crate) fn answer(
         None => call(&handlers, event, surroundings, deadline),
         Some(fault) => failed(&handlers, &fault),
     };
-    let opinions: Vec<_> = opinions(&handlers, &called).chain(missing_opinions()).collect();
+    let opinions: Vec<_> = opinions(event, &handlers, &called).chain(missing_opinions()).collect();
     let mut save = |text: &str| save(surroundings, text, deadline + GRACE / 2, &mut notes);
-    let merged = merge(event, &opinions).fit(event.contract(), &mut save);
+    let mut merged = merge(event, &opinions).fit(event.contract(), &mut save);
+    notes.extend(set_session_environment(surroundings, &mut merged));
     let reply = dialect.encode(event, &merged);
     problems(&mut notes);
     let mut trail = Trail::new(about, Some(paths), notes);
@@ -209,6 +220,22 @@ pub(crate) fn answer(
         }
     }
     Answer { reply, merged: Some(merged), trail }
+}
+
+/// Gives the agent the variables that guests set, before the answer: it looks for them when it has that. Says what went wrong.
+fn set_session_environment(surroundings: &Surroundings, merged: &mut Merged) -> Option<String> {
+    if merged.session_environment.is_empty() || surroundings.is_dry_run() {
+        return None;
+    }
+    let problem = match surroundings.session_env_file() {
+        None => "the agent names no file for the session's variables".to_owned(),
+        Some(file) => {
+            let error = session_environment::append(file, &merged.session_environment).err()?;
+            format!("the agent's file for the session's variables cannot be used: {error}")
+        }
+    };
+    merged.drop_session_environment();
+    Some(problem)
 }
 
 /// Keeps a text that is too long for the answer, until then at the latest, and says where it is.
@@ -248,34 +275,37 @@ fn failed(handlers: &[Handler], fault: &Fault) -> Vec<Called> {
     handlers.iter().map(|_| Called::failed(fault.clone(), Duration::ZERO)).collect()
 }
 
-/// Whether the event asks if something may be done.
-///
-/// Which events a guest that is not there would have judged is not known. To refuse these is enough: whatever else goes on,
-/// nothing is done, and the agent can still stop and say why.
+/// Whether the event asks if a tool may be used.
 fn asks_for_permission(event: &Event) -> bool {
     matches!(event.contract().block, Carry::Permission | Carry::Behavior)
 }
 
-/// What stands in for a required guest that is not there: taking it away must not be a way around it.
-fn closed_as_missing(guest: &str) -> Opinion {
-    let decision = FailurePolicy::Closed.decide(guest, "it is not there");
-    Opinion { guest: guest.to_owned(), decision, effects: Effects::default() }
+/// Whether a required guest that wants the event and cannot judge it means that what is asked for may not be done.
+///
+/// Elsewhere a block is no caution: at a stop it would hold the agent for ever, and a result that is there is not undone.
+fn can_fail_closed(event: &Event) -> bool {
+    asks_for_permission(event) || matches!(event.kind(), Kind::UserPromptSubmit | Kind::UserPromptExpansion)
+}
+
+/// What stands in for a required guest that could not judge. Taking it away must not be a way around it.
+fn without_judgement(event: &Event, guest: &str, why: &str) -> Opinion {
+    let (decision, effects) = policy::unjudged(guest, why, can_fail_closed(event));
+    Opinion { guest: guest.to_owned(), decision, effects }
 }
 
 /// What the guests said, in their order.
-fn opinions<'a>(handlers: &'a [Handler], called: &'a [Called]) -> impl Iterator<Item = Opinion> + 'a {
-    handlers.iter().zip(called).map(|(handler, called)| opinion(handler, called))
+fn opinions<'a>(event: &'a Event, handlers: &'a [Handler], called: &'a [Called]) -> impl Iterator<Item = Opinion> + 'a {
+    handlers.iter().zip(called).map(|(handler, called)| opinion(event, handler, called))
 }
 
 /// What a guest said, or what its failure policy says in its place.
-fn opinion(handler: &Handler, called: &Called) -> Opinion {
-    let guest = handler.guest.name().to_owned();
+fn opinion(event: &Event, handler: &Handler, called: &Called) -> Opinion {
+    let guest = handler.guest.name();
     match &called.outcome {
-        Ok((decision, effects)) => Opinion { guest, decision: decision.clone(), effects: effects.clone() },
-        Err(fault) => {
-            let policy = if handler.policy.required { FailurePolicy::Closed } else { FailurePolicy::Open };
-            let decision = policy.decide(&guest, fault.kind.name());
-            Opinion { guest, decision, effects: Effects::default() }
+        Ok((decision, effects)) => {
+            Opinion { guest: guest.to_owned(), decision: decision.clone(), effects: effects.clone() }
         }
+        Err(fault) if handler.policy.required => without_judgement(event, guest, fault.kind.name()),
+        Err(_) => Opinion { guest: guest.to_owned(), ..Opinion::default() },
     }
 }

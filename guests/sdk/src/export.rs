@@ -8,7 +8,10 @@ use crate::{Decision, Effects, Event, Guest};
 
 /// Exports a guest and embeds its manifest as the custom section `omc:manifest`.
 ///
-/// The manifest is written as JSON; name and version come from the crate's `Cargo.toml`. Its members:
+/// In the guest's own tests it stands for one more: that the manifest can be read.
+///
+/// The manifest is written as JSON; name and version come from the crate's `Cargo.toml`. A name is 1 to 64 of `a-z`, `0-9` and
+/// `-`, and starts with a letter. The members:
 ///
 /// | member | meaning |
 /// |---|---|
@@ -18,8 +21,9 @@ use crate::{Decision, Effects, Event, Guest};
 /// | `requests` | `{"capability", "scope"?, "reason"}` each, see below |
 /// | `limits` | wishes, optional: `{"fuel"?, "memory-bytes"?, "deadline-ms"?}`; the operator's limits bind |
 ///
-/// Capabilities: `omc` (scope: `ro:` or `rw:` and a path below `/omc` or `/omc-user`), `transcript`, `env` (scope: names),
-/// and the grants `allow`, `halt`, `update-input`.
+/// Capabilities: `omc` (scope: `ro:` or `rw:` and a path below `/omc` or `/omc-user`), `read` (scope: `project:`, `agent:` or
+/// `home:` and a glob), `transcript`, `git`, `env` and `session-environment` (scope: names), and the grants `allow`, `halt`,
+/// `update-input`.
 #[macro_export]
 macro_rules! export {
     ($guest:ty, { $($manifest:tt)* }) => {
@@ -38,6 +42,15 @@ macro_rules! export {
             type Exported = $crate::Adapter<$guest>;
             $crate::bindings::export!(Exported with_types_in $crate::bindings);
         };
+
+        #[cfg(all(test, not(target_arch = "wasm32")))]
+        #[test]
+        fn the_manifest_can_be_read() {
+            $crate::testing::check_manifest(
+                env!("CARGO_PKG_NAME"),
+                concat!("{", stringify!($($manifest)*), "}"),
+            );
+        }
 
         // Natively there is nobody to export to, and linkers do not take the names of a component's exports.
         #[cfg(not(target_arch = "wasm32"))]

@@ -99,14 +99,13 @@ fn answers(dialect: &dyn Dialect, payload: Map<String, Value>, text: &str) {
     ];
     let contract = event.contract();
     // A path of the same hands, too.
-    let mut saves: [&mut dyn FnMut(&str) -> Option<String>; 2] = [&mut |_| None, &mut |_| Some(text.to_owned())];
     for count in 0..=opinions.len() {
         let chosen = &opinions[..count];
         let reversed: Vec<_> = chosen.iter().rev().cloned().collect();
         let verdict = |opinions: &[Opinion]| merge(&event, opinions).decision.name();
         assert_eq!(verdict(chosen), verdict(&reversed), "the order decides");
-        for save in &mut saves {
-            let merged = merge(&event, chosen).fit(contract, *save);
+        for saved in [None, Some(text.to_owned())] {
+            let merged = merge(&event, chosen).fit(contract, &mut |_| saved.clone());
             let texts = [merged.decision.reason(), merged.context.as_deref(), merged.message.as_deref()];
             for text in texts.into_iter().flatten() {
                 assert!(contract.cap.measure(text) <= contract.cap.limit, "a text is over the agent's limit");
@@ -156,8 +155,7 @@ pub fn matcher(bytes: &[u8]) {
         match Matcher::with_syntax(syntax, Some(&pattern)) {
             Ok(matcher) => {
                 for row in rows.into_iter().flatten() {
-                    let matches = matcher.matches_target(row, &name);
-                    assert!(matches || !matcher.is_everything());
+                    assert!(matcher.matches_target(row, &name) || !matcher.is_everything());
                 }
                 // One of its own names is what a list matches, whatever else it does.
                 for name in matcher.names().unwrap_or_default() {

@@ -79,6 +79,7 @@ pub(super) fn run(args: &Args, paths: &Paths) -> Result<bool> {
         return Err(problem.into());
     }
     let settings = Settings::load(SYSTEM_CONFIG_FILE.as_ref(), paths.user_config_file().as_deref(), None);
+    super::warn(settings.problems.iter().map(ToString::to_string));
     let reports = match &args.guest {
         None => registry.guests().map(|guest| of_guest(&guest, &settings)).collect(),
         Some(named) => match registry.guests().find(|guest| guest.name() == named) {
@@ -92,7 +93,7 @@ pub(super) fn run(args: &Args, paths: &Paths) -> Result<bool> {
     } else {
         writeln!(stdout, "{}", render(&reports))?;
     }
-    Ok(reports.iter().all(|report| report.findings.is_empty()))
+    Ok(settings.problems.is_empty() && reports.iter().all(|report| report.findings.is_empty()))
 }
 
 fn of_guest(guest: &Guest, settings: &Settings) -> Report {

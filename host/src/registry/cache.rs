@@ -81,13 +81,12 @@ pub(crate) fn mend<'a>(paths: &Paths, guests: impl Iterator<Item = &'a Installed
     for guest in guests {
         let entry = entry(paths, &guest.digest).ok_or(io::ErrorKind::NotFound)?;
         match trusted(&entry, locked.dir()) {
-            Ok((_, None)) => {}
             // So that the next event need not read all of it. Where that cannot be written, it does.
             Ok((_, Some(renewed))) => {
                 drop(replace_private(&entry.seal(), renewed.to_string().as_bytes(), Durability::Unsynced));
             }
             Err(_) if is_due(&entry) => missing.extend(component_path(paths, &guest.digest)),
-            Err(_) => {}
+            Ok((_, None)) | Err(_) => {}
         }
     }
     if missing.is_empty() {

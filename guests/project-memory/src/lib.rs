@@ -28,7 +28,7 @@ omc_guest::export!(ProjectMemoryGuest, {
     "subscriptions": [
         {"event": "session-start", "order": 200},
         {"event": "user-prompt-submit", "order": 300},
-        {"event": "post-tool-use", "matcher": "Read|Edit|MultiEdit|Write|NotebookEdit|Glob|Grep|Bash|apply_patch|shell|shell_command|local_shell|exec_command|container.exec", "order": 300},
+        {"event": "post-tool-use", "matcher": "Read|Edit|MultiEdit|Write|NotebookEdit|Glob|Grep|Bash|apply_patch|shell|shell_command|local_shell|exec_command", "order": 300},
         {"event": "pre-compact", "order": 200}
     ],
     "requests": [

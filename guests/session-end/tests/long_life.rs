@@ -51,7 +51,7 @@ fn live(omc: &Path, number: usize) -> Duration {
         omc,
         "user-prompt-submit",
         &id,
-        json!({"prompt": format!("Never touch module {}", number % 15)}),
+        &json!({"prompt": format!("Never touch module {}", number % 15)}),
     );
     for tool in 0..TOOLS_A_SESSION {
         let path = format!("/p/src/{}.rs", (number * 7 + tool) % 400);
@@ -59,7 +59,7 @@ fn live(omc: &Path, number: usize) -> Duration {
             omc,
             "post-tool-use",
             &id,
-            json!({"tool_name": "Read", "tool_input": {"file_path": path}}),
+            &json!({"tool_name": "Read", "tool_input": {"file_path": path}}),
         );
     }
     let note = Note { is_priority: false, text: format!("learned in {number}") };

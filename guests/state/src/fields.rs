@@ -91,6 +91,12 @@ impl From<Map<String, Value>> for Fields {
     }
 }
 
+impl From<Fields> for Map<String, Value> {
+    fn from(fields: Fields) -> Self {
+        fields.0
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -20,24 +20,38 @@
 
 mod breaker;
 mod cancel;
+mod checkpoint;
+mod clean_up;
 mod error;
 mod fields;
 mod file;
+mod layout;
 mod lock;
+mod missions;
 mod mode;
+pub mod notepad;
 mod pending;
+pub mod plan_notepads;
+pub mod project_memory;
+pub mod remember;
 mod session;
+mod session_record;
+pub mod shared_memory;
 mod skill;
 #[cfg(test)]
 mod testing;
 mod text;
 mod time;
+mod todos;
 mod tool_error;
+pub mod wiki;
 
 use std::path::{Path, PathBuf};
 
 pub use breaker::Breaker;
 pub use cancel::CancelSignal;
+pub use checkpoint::{Checkpoint, NewCheckpoint};
+pub use clean_up::CleanedUp;
 pub use error::Error;
 pub use fields::Fields;
 pub use file::MAX_FILE_BYTES;
@@ -45,9 +59,11 @@ pub use lock::{LOCK_WAIT, Locker};
 pub use mode::{AWAITING_MS, Mode, ModeState, NewMode, Place, STALE_MS, bare_skill_name};
 pub use pending::Pending;
 pub use session::SessionId;
+pub use session_record::SessionFacts;
 pub use skill::SkillLedger;
-pub use text::truncate_units;
+pub use text::{inert, one_line, truncate_units, units};
 pub use time::{MAX_CLOCK_SKEW_MS, ParseTimestampError, Timestamp};
+pub use todos::Todos;
 pub use tool_error::ToolError;
 
 /// The `.omc` directory of one project.

@@ -141,6 +141,12 @@ const KEYS: &[Key] = &[
         FromProject::Set,
         "Whether a small task starts no heavy mode, unless it was asked for explicitly.",
     ),
+    key(
+        "wiki.autoCapture",
+        Kind::Flag { default: true },
+        FromProject::Set,
+        "Whether the end of a session leaves a page in the project's wiki, where there is one.",
+    ),
 ];
 
 /// Whose word a file is.
@@ -489,6 +495,7 @@ mod tests {
             ("taskSizeDetection.smallWordLimit", "50"),
             ("taskSizeDetection.largeWordLimit", "200"),
             ("taskSizeDetection.suppressHeavyModesForSmallTasks", "true"),
+            ("wiki.autoCapture", "true"),
         ] {
             assert_eq!(settings.get(key).as_deref(), Some(value), "{key}");
         }

@@ -97,7 +97,7 @@ impl Store {
     }
 
     /// What is known about the file; absent if there is none, an error if it is anything but a plain file.
-    fn plain_file(&self, path: &Path) -> Result<Option<fs::Metadata>, Error> {
+    pub(crate) fn plain_file(&self, path: &Path) -> Result<Option<fs::Metadata>, Error> {
         self.check_folders(path)?;
         match fs::symlink_metadata(self.root.join(path)) {
             Ok(metadata) if metadata.is_file() => Ok(Some(metadata)),

@@ -63,6 +63,14 @@ pub fn one_line(text: &str, max_units: usize) -> String {
     truncate_units(&words.join(" "), max_units)
 }
 
+/// A short name for a text, to know it again (FNV-1a, 16 hex digits). Not for texts that somebody wants to pass for others.
+pub fn fingerprint(text: &str) -> String {
+    let hash = text
+        .bytes()
+        .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3));
+    format!("{hash:016x}")
+}
+
 /// Cuts `text` to at most `max` UTF-16 units (3 at least), with `...` at the end of one that was longer.
 ///
 /// A character is never cut in two.

@@ -17,6 +17,9 @@ use omc_state::{CancelSignal, Locker, Mode, NewMode, SessionId, Store, Timestamp
 
 use logic::{Activation, Detection, Keyword, Settings, Start, activate, cancelled, detect, started};
 
+/// Ralph's first limit of iterations where the host knows no setting: the original's.
+const MAX_ITERATIONS: u64 = 100;
+
 /// The guest.
 #[derive(Debug)]
 pub struct KeywordDetector;
@@ -124,7 +127,7 @@ fn begin(store: &Store, session: &SessionId, project_path: Option<&str>, start: 
     let awaiting_confirmation = !start.by_command;
     let activation = Activation {
         start: NewMode { session, prompt: &start.prompt, project_path, awaiting_confirmation, now },
-        max_iterations: settings::get("ralph.maxIterations").unwrap_or(100),
+        max_iterations: settings::get("ralph.maxIterations").unwrap_or(MAX_ITERATIONS),
         with_ralph,
     };
     let written = store.locked(&HostLocks, session, |store| {

@@ -17,6 +17,7 @@ pub mod plan;
 mod sanitize;
 mod text;
 mod texts;
+#[rustfmt::skip] // Lists of words are read in rows.
 mod words;
 mod work;
 

@@ -121,8 +121,7 @@ impl<'a> Around<'a> {
         let letter = |c: &char| c.is_alphabetic() || *c == THING;
         let next = self.tail.chars().find(letter).is_some_and(is_cjk);
         let previous = self.lead.chars().rev().find(letter).is_some_and(is_cjk);
-        let ascii_follows = self.tail.chars().find(letter).is_some_and(|c| c.is_ascii());
-        keyword.chars().any(is_cjk) || next || previous && !(ascii_follows && self.lead.trim().is_empty())
+        keyword.chars().any(is_cjk) || next || previous
     }
 
     /// The keyword is followed by an order: a verb of work, or an object to work on.
@@ -152,7 +151,8 @@ impl<'a> Around<'a> {
         if is_denied(rest) || is_stopped(rest) || is_asked_about(rest) || is_at_fault(rest) || is_told_of(&following) {
             return Sure::No;
         }
-        let order = self.starts_order();
+        let planning = place.keyword.sort() == Sort::Planning;
+        let order = self.starts_order() || planning && self.names_open_question();
         if self.is_question() && !(opened || polite || order) {
             return Sure::No;
         }
@@ -174,18 +174,32 @@ impl<'a> Around<'a> {
         if !order && self.tail_asks() {
             return Sure::No;
         }
-        let joined = rest.last().is_some_and(|last| ["and", "plus", "&", "or", "also"].contains(last));
+        let made = matches!(place.keyword.sort(), Sort::Planning | Sort::Block) && is_made(rest);
+        let last = rest.iter().rev().find(|word| !w::DETERMINERS.contains(word));
+        let joined = last.is_some_and(|last| ["and", "plus", "&", "or", "also"].contains(last));
         let ends = following.iter().all(|word| is_one_of(word, &[w::FILLERS, &["mode"]]));
         let trails =
             ordered && ends && rest.last().is_some_and(|last| w::TRAILED.contains(last) || last.starts_with(THING));
         let starts = rest.is_empty() && !self.is_heading();
-        Sure::placed(starts || joined && ordered || trails || place.form == Form::Coined)
+        Sure::placed(starts || made || joined && ordered || trails || place.form == Form::Coined)
     }
 
-    /// What follows the keyword, after a comma or colon, asks.
+    /// What follows the keyword, after a comma or colon, asks or tells.
     fn tail_asks(&self) -> bool {
-        let tail = self.tail.trim_start_matches(|c: char| is_space(c) || ",:;—–-".contains(c));
-        words(tail).next().is_some_and(|word| w::ASKING.contains(&word) || ["tell", "show"].contains(&word))
+        match *words(self.tail).take(2).collect::<Vec<_>>() {
+            ["you", next] => w::TELLING.contains(&next),
+            [first, ..] => w::ASKING.contains(&first) || ["tell", "show", "you're", "you've"].contains(&first),
+            [] => false,
+        }
+    }
+
+    /// What follows the keyword is a question that a plan answers: "how to migrate", "which database".
+    fn names_open_question(&self) -> bool {
+        match *words(self.tail).take(2).collect::<Vec<_>>() {
+            ["which" | "whether", _] => true,
+            ["how", next] => ["to", "should", "can", "could", "we"].contains(&next),
+            _ => false,
+        }
     }
 
     /// Korean, Japanese and Chinese: what is asked stands after the keyword, or in Chinese before it.
@@ -207,14 +221,18 @@ impl<'a> Around<'a> {
         if names_other || self.comes_again() {
             return Sure::No;
         }
-        if has(self.tail, w::CJK_ASKING_FOR_A_WAY) || has(self.sentence_lead, w::CJK_ASKING) {
+        if has(self.tail, w::CJK_ASKING_FOR_A_WAY) {
             return Sure::No;
         }
         let particle = starts_with_any(self.clause_tail, w::CJK_MEANS_PARTICLES) || self.clause_tail == "로";
-        let after = earliest(self.tail, w::CJK_ACTIVATION_AFTER);
-        let activation = if particle || has(before, w::CJK_ACTIVATION_BEFORE) { Some(0) } else { after };
+        let after = if particle { Some(0) } else { earliest(self.tail, w::CJK_ACTIVATION_AFTER) };
+        let activation = if has(before, w::CJK_ACTIVATION_BEFORE) { Some(0) } else { after };
         let asking = earliest(self.tail, w::CJK_ASKING);
         let request = has(self.tail, w::CJK_REQUEST) || has(self.sentence_lead, w::CJK_REQUEST);
+        // "I do not know what is wrong, fix it with ralph" asks nothing about ralph.
+        if has(self.sentence_lead, w::CJK_ASKING) && !(after.is_some() && request) {
+            return Sure::No;
+        }
         if asking.is_some_and(|asking| activation.is_none_or(|activation| asking < activation || !request)) {
             return Sure::No;
         }
@@ -274,6 +292,7 @@ fn after_conjunction<'a, 'b>(words: &'b [&'a str]) -> &'b [&'a str] {
         let verb_before = index > 0 && is_verb(&words[index - 1]);
         let begins = match words[index] {
             "then" | "but" => true,
+            "that" => index > 0 && words[index - 1] == "after",
             "so" => next.is_none() || new_verb,
             "and" => new_verb && !verb_before,
             _ => false,
@@ -337,6 +356,12 @@ fn is_activated(rest: &[&str]) -> bool {
     })
 }
 
+/// "draft a ralplan", "write a code review".
+fn is_made(rest: &[&str]) -> bool {
+    let verb = rest.iter().rposition(|word| !w::DETERMINERS.contains(word));
+    verb.is_some_and(|verb| verb + 1 < rest.len() && w::MAKE.contains(&rest[verb]) && (verb == 0 || is_order(rest)))
+}
+
 /// "with ralph", as the tool of an order or alone.
 fn is_instrument(rest: &[&str], ordered: bool) -> bool {
     let by = rest.iter().rposition(|word| !w::DETERMINERS.contains(word));
@@ -361,6 +386,10 @@ fn is_told_of(following: &[&str]) -> bool {
     let second = following.get(1);
     if w::MODALS.contains(first) && second == Some(&"not") {
         return true;
+    }
+    if *first == "not" {
+        // "use autopilot not ralph" denies the other one.
+        return second.is_none_or(|second| keywords::starts_with_keyword(second).is_none());
     }
     if w::TELLING_ADVERBS.contains(first) {
         return second.is_some_and(|second| w::TELLING.contains(second) && !w::TELLING_ADVERBS.contains(second));

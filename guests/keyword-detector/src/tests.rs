@@ -234,7 +234,7 @@ fn a_cancel_without_the_lock_still_leaves_its_signal_and_says_what_failed() {
     let outcome = world.call::<KeywordDetector>();
     assert!(exists(&omc, SIGNAL));
     assert!(outcome.context[0].contains("`omc-host cancel`"), "{:?}", outcome.context);
-    assert!(outcome.logged[0].contains("warn: modes were not ended"), "{:?}", outcome.logged);
+    assert!(outcome.logged[0].contains("warn: not everything was ended"), "{:?}", outcome.logged);
 }
 
 #[test]

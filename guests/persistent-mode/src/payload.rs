@@ -1,10 +1,13 @@
 //! Where the payloads of the agents have what the logic wants to know.
 
+use std::collections::hash_map::RandomState;
+use std::hash::{BuildHasher as _, Hasher as _};
+
 use omc_guest::{Event, environment, settings, transcript};
 use omc_state::Pending;
 use serde_json::Value;
 
-use crate::logic::{DEFAULT_HARD_CAP, DEFAULT_REFUSALS_WITHOUT_TOOL, StopFacts, context};
+use crate::logic::{DEFAULT_HARD_CAP, DEFAULT_REFUSALS_WITHOUT_TOOL, StopFacts, context, review};
 
 /// How much of the transcript's end is looked at for the fill of the context, in bytes: a few turns without tool output.
 const TAIL_BYTES: u32 = 32 * 1024;
@@ -13,8 +16,8 @@ const TAIL_BYTES: u32 = 32 * 1024;
 pub(crate) fn facts(event: &Event<'_>) -> StopFacts {
     let any_text = |pointers: &[&str]| pointers.iter().find_map(|pointer| event.text(pointer));
     let in_payload = event.field("/context_window").as_ref().and_then(context::percent_of_window);
-    let context_percent =
-        in_payload.or_else(|| transcript::tail(TAIL_BYTES).as_deref().and_then(context::percent_of_tail));
+    let tail = transcript::tail(TAIL_BYTES);
+    let context_percent = in_payload.or_else(|| tail.as_deref().and_then(context::percent_of_tail));
 
     // A limit of 0 would end every mode at its first Stop; the host does not hand one out.
     let limit = |key: &str, default| settings::get::<u64>(key).filter(|limit| *limit > 0).unwrap_or(default);
@@ -39,6 +42,9 @@ pub(crate) fn facts(event: &Event<'_>) -> StopFacts {
         skill: skill(event),
         context_percent,
         pending: pending(event),
+        reviews: tail.as_deref().map(review::reviews).unwrap_or_default(),
+        // The standard library's hash keys are the random numbers that it has on every platform.
+        fresh_id: format!("{:016x}", RandomState::new().build_hasher().finish()),
         is_team_worker: environment::get("OMC_TEAM_WORKER").is_some_and(|worker| !worker.trim().is_empty()),
         hard_cap: limit("ralph.hardMaxIterations", DEFAULT_HARD_CAP),
         max_refusals_without_tool: limit("persistentMode.noProgressLimit", DEFAULT_REFUSALS_WITHOUT_TOOL),
@@ -51,6 +57,35 @@ pub(crate) fn skill(event: &Event<'_>) -> Option<String> {
         .iter()
         .find_map(|name| event.text(&format!("/tool_input/{name}")))?;
     named.split_whitespace().next().map(str::to_owned)
+}
+
+/// Whether the Skill tool says only that the skill has been started, so that its work is still to come.
+///
+/// Claude Code answers so for skills that run in the conversation; one that runs in a fork of its own is done.
+pub(crate) fn is_only_launched(event: &Event<'_>) -> bool {
+    match event.field("/tool_response") {
+        Some(Value::Object(response)) => {
+            let text = |name: &str| response.get(name).and_then(Value::as_str);
+            text("commandName").is_some() && text("status") != Some("forked")
+        }
+        Some(Value::String(text)) => text.starts_with("Launching skill"),
+        _ => false,
+    }
+}
+
+/// Whether the skill of this bare name plans by consensus, as ralplan does.
+pub(crate) fn plans_by_consensus(event: &Event<'_>, name: &str) -> bool {
+    const ARGUMENTS: [&str; 8] =
+        ["args", "arguments", "argument", "skill_args", "skillArgs", "prompt", "description", "input"];
+    let arguments = || {
+        let mut texts = ARGUMENTS.iter().filter_map(|argument| event.text(&format!("/tool_input/{argument}")));
+        texts.find(|text| !text.trim().is_empty())
+    };
+    match name {
+        "ralplan" => true,
+        "plan" | "omc-plan" => arguments().is_some_and(|text| text.contains("--consensus")),
+        _ => false,
+    }
 }
 
 /// A text, or the texts of an error object.

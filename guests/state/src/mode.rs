@@ -94,7 +94,17 @@ impl Mode {
 pub fn bare_skill_name(name: &str) -> String {
     let name = name.trim().to_ascii_lowercase();
     let name = name.strip_prefix('/').unwrap_or(&name);
-    name.strip_prefix("omc:").or_else(|| name.strip_prefix("oh-my-claudecode:")).unwrap_or(name).to_owned()
+    without_prefix(name).unwrap_or(name).to_owned()
+}
+
+/// The same for a name that carries this plugin's prefix; absent for any other, which may be another plugin's.
+pub fn own_skill_name(name: &str) -> Option<String> {
+    let name = name.trim().to_ascii_lowercase();
+    without_prefix(name.strip_prefix('/').unwrap_or(&name)).filter(|name| !name.is_empty()).map(str::to_owned)
+}
+
+fn without_prefix(name: &str) -> Option<&str> {
+    name.strip_prefix("omc:").or_else(|| name.strip_prefix("oh-my-claudecode:"))
 }
 
 impl fmt::Display for Mode {

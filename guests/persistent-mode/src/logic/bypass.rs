@@ -3,7 +3,7 @@
 //! A refusal here would trap the user (who stopped it), waste requests (which the provider refuses anyway) or break the
 //! session (whose context is full). The states stay as they are, so the next plain Stop is held again.
 
-use omc_state::{Mode, Pending, bare_skill_name, truncate_units};
+use omc_state::{Pending, bare_skill_name, truncate_units};
 
 use super::StopFacts;
 
@@ -128,16 +128,16 @@ pub fn find(facts: &StopFacts, pending: Option<Pending>) -> Option<Bypass> {
 }
 
 impl Bypass {
-    /// What the person should know, about the mode that was let go: only what they did not do or see themselves.
-    pub(super) fn message(self, mode: Mode) -> Option<String> {
+    /// What the person should know, about the mode or skill that was let go: only what they did not do or see themselves.
+    pub(super) fn message(self, holder: &str) -> Option<String> {
         match self {
             Self::RateLimited => Some(format!(
-                "[{} PAUSED - RATE LIMITED] The provider takes no more requests for now, so the agent may stop. The mode is \
+                "[{} PAUSED - RATE LIMITED] The provider takes no more requests for now, so the agent may stop. It is \
                  still on: send a message to go on later, or end it with /omc:cancel.",
-                mode.name().to_uppercase()
+                holder.to_uppercase()
             )),
             Self::NotAuthorised => Some(format!(
-                "[PERSISTENT MODE PAUSED - AUTHENTICATION ERROR] The provider refused the login, so the agent may stop. {mode} \
+                "[PERSISTENT MODE PAUSED - AUTHENTICATION ERROR] The provider refused the login, so the agent may stop. {holder} \
                  is still on: log in again and send a message to go on, or end it with /omc:cancel."
             )),
             _ => None,

@@ -13,7 +13,7 @@ use serde_json::Value;
 fn main() -> Result<(), Box<dyn Error>> {
     println!("cargo:rerun-if-env-changed=OMC_HOST_AOT_DIR");
     let out = PathBuf::from(env::var_os("OUT_DIR").ok_or("cargo sets no OUT_DIR")?);
-    let folder = find(&out).ok_or("the first-party guests are not built yet: run `cargo xtask build` once")?;
+    let folder = find(&out).ok_or("the first-party guests are not built yet: run `cargo xtask guests` once")?;
     println!("cargo:rerun-if-changed={}", folder.display());
 
     let mut about: Vec<_> =
@@ -45,6 +45,7 @@ fn entry(table: &mut String, about: &Path) -> Result<(), Box<dyn Error>> {
         "imports: &{:?},",
         facts["imports"].as_array().ok_or("no imports")?.iter().map(text).collect::<Result<Vec<_>, _>>()?
     )?;
+    writeln!(table, "enabled: {},", manifest["enabled"] != false)?;
     writeln!(table, "subscriptions: &[")?;
     for subscription in manifest["subscriptions"].as_array().ok_or("no subscriptions")? {
         let (event, order) = (text(&subscription["event"])?, &subscription["order"]);

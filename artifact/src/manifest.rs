@@ -29,6 +29,9 @@ pub struct Manifest {
     /// One line for people.
     #[serde(default)]
     pub description: String,
+    /// Whether it is on where the operator does not say; true unless the manifest says otherwise.
+    #[serde(default = "default_enabled", skip_serializing_if = "Clone::clone")]
+    pub enabled: bool,
     /// The events it wants to see.
     pub subscriptions: Vec<Subscription>,
     /// The capabilities it asks for.
@@ -44,12 +47,17 @@ pub struct Manifest {
 pub struct Subscription {
     /// The kind of event in kebab-case, such as `pre-tool-use`.
     pub event: String,
-    /// Which of them: compared with the event's target (a tool's name, a session's source, …); absent means all.
+    /// Which of them: compared with the event's target (a tool's name, a session's source, …); absent means all. Names with `|`
+    /// between them are compared as they are, anything else is a regular expression.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub matcher: Option<String>,
     /// The place among the guests of an event; lower comes first, and equal orders go by name.
     #[serde(default = "default_order")]
     pub order: i32,
+}
+
+fn default_enabled() -> bool {
+    true
 }
 
 fn default_order() -> i32 {

@@ -1,8 +1,8 @@
 //! The audit trail: one line of JSON for each call of a guest, and for each event that could not be handled.
 //!
 //! Written by the host alone, after the answer is out, into the user's state folder: `trail.jsonl`, rotated at
-//! [`MAX_TRAIL_BYTES`]. Payloads are not in it. Text that comes from a guest is capped and stands in JSON strings, so that it can
-//! neither forge a line nor reach a terminal as anything but text.
+//! [`MAX_TRAIL_BYTES`]. Payloads are not in it. Text that comes from a guest is capped and stands in JSON strings, with everything
+//! escaped that some reader takes for a line's end or a terminal for a command: it can forge neither.
 
 use std::fs::{self, File};
 use std::io::{self, Read as _, Write as _};
@@ -15,7 +15,7 @@ use crate::capability::wasi::Usage;
 use crate::protocol::decision::{Dropped, Merged};
 use crate::protocol::event::Event;
 use crate::registry::{Guest, create_private_dir};
-use crate::runtime::Called;
+use crate::runtime::{Called, LogLine};
 use crate::text;
 
 /// Size at which the trail is rotated, in bytes: some ten thousand calls, quick to search.
@@ -126,13 +126,14 @@ pub(crate) struct About {
 impl About {
     /// Facts of an event, and of its project if it has one.
     pub(crate) fn event(event: &Event, project: Option<&Path>) -> Self {
-        let mut about = Self::unknown();
-        let record = &mut about.record;
-        record.agent = event.agent().name().to_owned();
-        record.event = guest_text(event.kind_name());
-        record.session = event.session_id().map(str::to_owned);
-        record.project = project.map(|path| guest_text(&path.to_string_lossy()));
-        about
+        let record = Record {
+            agent: event.agent().name().to_owned(),
+            event: guest_text(event.kind_name()),
+            session: event.session_id().map(str::to_owned),
+            project: project.map(|path| guest_text(&path.to_string_lossy())),
+            ..Self::unknown().record
+        };
+        Self { record }
     }
 
     /// What can be said when there is no event.
@@ -171,7 +172,7 @@ impl About {
                     ("message", !effects.messages.is_empty()),
                     ("updated-input", effects.updated_input.is_some()),
                 ];
-                let is_kept = |what: &str| !dropped.iter().any(|dropped| dropped.what == what);
+                let is_kept = |what: &str| !dropped.iter().any(|dropped| dropped.what == what && dropped.why.is_loss());
                 record.kept = kept
                     .iter()
                     .filter(|(what, wanted)| *wanted && is_kept(what))
@@ -183,13 +184,22 @@ impl About {
                     Some(FaultRecord { kind: fault.kind.name().to_owned(), detail: guest_text(&fault.detail) });
             }
         }
-        let lines = called.log.iter().take(MAX_LOG_LINES);
-        record.log = lines.map(|line| format!("{}: {}", line.level, line.text)).collect();
+        record.log = log_lines(&called.log);
         if let Some(usage) = &called.usage {
             describe_usage(&mut record, usage);
         }
         Record { guest: Some(record), ..self.record.clone() }
     }
+}
+
+/// The first lines of a log, and how many more there were.
+fn log_lines(log: &[LogLine]) -> Vec<String> {
+    let mut lines: Vec<_> =
+        log.iter().take(MAX_LOG_LINES).map(|line| format!("{}: {}", line.level, line.text)).collect();
+    if log.len() > MAX_LOG_LINES {
+        lines.push(format!("warn: {} more lines were left out", log.len() - MAX_LOG_LINES));
+    }
+    lines
 }
 
 /// What a call did with files and beyond its grants.
@@ -213,7 +223,7 @@ fn describe_usage(record: &mut GuestRecord, usage: &Usage) {
     }
 }
 
-/// A text of a guest or a payload, capped. JSON makes its control characters inert, and readers print it through
+/// A text of a guest or a payload, capped. [`json`] makes its control characters inert, and readers print it through
 /// [`text::inert`].
 fn guest_text(text: &str) -> String {
     text::cut_to_bytes(text, MAX_GUEST_TEXT_BYTES).to_owned()
@@ -255,18 +265,23 @@ pub(crate) fn append(folder: &Path, records: &[Record]) -> io::Result<()> {
 
 /// A record as a line; over the bound it loses its log and what it printed, which are the only parts that can be long.
 fn line(record: &Record) -> Vec<u8> {
-    let mut bytes = serde_json::to_vec(record).unwrap_or_default();
-    if bytes.len() >= MAX_RECORD_BYTES {
+    let mut json = json(record);
+    if json.len() >= MAX_RECORD_BYTES {
         let mut short = record.clone();
         if let Some(guest) = &mut short.guest {
             let lines = guest.log.len();
             guest.log = vec![format!("warn: {lines} lines were too much for one record")];
             guest.output = None;
         }
-        bytes = serde_json::to_vec(&short).unwrap_or_default();
+        json = self::json(&short);
     }
-    bytes.push(b'\n');
-    bytes
+    json.push('\n');
+    json.into_bytes()
+}
+
+/// A record as JSON on one line, whoever reads it.
+pub(crate) fn json(record: &Record) -> String {
+    text::inert_json(serde_json::to_string(record).unwrap_or_default())
 }
 
 fn open_for_append(path: &Path) -> io::Result<File> {
@@ -341,13 +356,14 @@ mod tests {
         let folder = home.path().join("state/omc-host");
         append(&folder, &[]).unwrap();
         assert!(!folder.exists(), "nothing to say, nothing made");
-        append(&folder, &[record("one"), record("two\n{\"forged\": true}\u{1b}[31m")]).unwrap();
+        let hostile = "two\n{\"forged\": true}\u{1b}[31m\u{9b}31m\u{2028}\u{85}";
+        append(&folder, &[record("one"), record(hostile)]).unwrap();
         append(&folder, &[record("three")]).unwrap();
         let text = fs::read_to_string(folder.join(TRAIL)).unwrap();
         assert_eq!(text.lines().count(), 3);
-        assert!(!text.contains('\u{1b}'));
+        assert!(!text.contains(['\u{1b}', '\u{9b}', '\u{2028}', '\u{85}']));
         let notes: Vec<_> = read(&folder).unwrap().into_iter().filter_map(|record| record.note).collect();
-        assert_eq!(notes, ["one", "two\n{\"forged\": true}\u{1b}[31m", "three"]);
+        assert_eq!(notes, ["one", hostile, "three"]);
     }
 
     #[test]
@@ -367,10 +383,18 @@ mod tests {
     }
 
     #[test]
+    fn lines_that_are_left_out_are_counted() {
+        let log = vec![LogLine { level: "info", text: "again".to_owned() }; MAX_LOG_LINES + 3];
+        assert_eq!(log_lines(&log[3..]).len(), MAX_LOG_LINES);
+        let lines = log_lines(&log);
+        assert_eq!(lines.len(), MAX_LOG_LINES + 1);
+        assert_eq!(lines[MAX_LOG_LINES], "warn: 3 more lines were left out");
+    }
+
+    #[test]
     fn a_record_is_bounded_whatever_a_guest_says() {
         let mut long = record("x");
-        let log = vec!["y".repeat(1_000); 100];
-        long.guest = Some(GuestRecord { log, ..GuestRecord::default() });
+        long.guest = Some(GuestRecord { log: vec!["y".repeat(1_000); 100], ..GuestRecord::default() });
         let bytes = line(&long);
         assert!(bytes.len() < MAX_RECORD_BYTES);
         assert!(String::from_utf8(bytes).unwrap().contains("100 lines were too much"));

@@ -5,6 +5,7 @@
 //! agents read as a refusal.
 
 mod audit;
+mod check;
 mod guests;
 mod hook;
 mod log;
@@ -19,6 +20,8 @@ use std::time::Instant;
 use clap::{Parser, Subcommand};
 
 use crate::config::{Env, Paths};
+
+pub(crate) use hook::Arguments as HookArguments;
 
 /// Exit status for findings and failures.
 const FAILURE: u8 = 1;
@@ -50,6 +53,9 @@ enum Command {
     /// Show what guests did: the audit trail
     #[command(after_help = log::EXAMPLES)]
     Log(log::Args),
+    /// Say which hooks of a hooks file an agent runs, skips or chokes on
+    #[command(after_help = check::EXAMPLES)]
+    Check(check::Args),
     /// List, add and remove guests
     #[command(subcommand)]
     Guests(guests::Command),
@@ -70,12 +76,14 @@ pub fn run(args: Vec<OsString>, began: Instant) -> ExitCode {
             return ExitCode::from(if error.use_stderr() { USAGE } else { 0 });
         }
     };
-    let paths = Paths::resolve(&Env::from_process(), None, None);
+    let env = Env::from_process();
+    let paths = Paths::resolve(&env, None, None);
     let outcome = catch_unwind(AssertUnwindSafe(|| match cli.command {
         // Only with `--help`, which the parser has answered.
         Command::Hook { .. } => Ok(true),
         Command::Audit(args) => audit::run(&args, &paths),
         Command::Log(args) => log::run(&args, &paths),
+        Command::Check(args) => check::run(&args, &env),
         Command::Guests(command) => guests::run(command, &paths),
     }));
     match outcome {

@@ -13,7 +13,7 @@
 //! environment variable is believed, [`project`] for what a project's file may say, and [`guest_settings`] for the keys.
 
 pub mod env;
-mod file;
+pub(crate) mod file;
 pub mod guest_settings;
 pub mod kill_switch;
 pub mod limits;

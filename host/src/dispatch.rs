@@ -3,6 +3,7 @@
 //! [`handle`] is what `omc-host hook` does. It always gives an answer, in time and in the agent's dialect: the work is done on a
 //! thread of its own, and if that panics or is late, the answer is silence and the trail says so.
 
+use std::error::Error;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::mpsc;
@@ -13,6 +14,7 @@ use crate::audit::{self, About, Record};
 use crate::config::{Env, Paths};
 use crate::input::{self, Input, Unreadable};
 use crate::policy::{FailurePolicy, Grants};
+use crate::protocol::contract::Carry;
 use crate::protocol::decision::{Effects, Opinion, merge};
 use crate::protocol::dialect::{self, Dialect, Reply};
 use crate::protocol::event::{Event, Kind};
@@ -73,16 +75,15 @@ pub fn handle(agent: Option<&str>, began: Instant, complaint: Option<&str>) -> A
     notes.extend(unreadable.as_ref().map(|fault| fault.detail.clone()));
 
     let (sender, receiver) = mpsc::channel();
-    let deadline = began + event.contract().deadline();
-    let work =
-        {
-            let (event, env, notes) = (Arc::clone(&event), env.clone(), notes.clone());
-            move || {
-                drop(sender.send(catch_unwind(AssertUnwindSafe(|| {
-                    answer(dialect, &event, unreadable, &env, deadline, notes)
-                }))))
-            }
-        };
+    let deadline = event.contract().due(began, Instant::now());
+    let work = {
+        let (event, env, notes) = (Arc::clone(&event), env.clone(), notes.clone());
+        move || {
+            let work = || answer(dialect, &event, unreadable, &env, deadline, notes);
+            // Nobody listens after the deadline.
+            drop(sender.send(catch_unwind(AssertUnwindSafe(work))));
+        }
+    };
     let failure = match thread::Builder::new().spawn(work) {
         Err(error) => format!("the host failed to start a thread: {error}"),
         Ok(_) => match receiver.recv_timeout((deadline + GRACE).saturating_duration_since(Instant::now())) {
@@ -120,31 +121,37 @@ fn answer(
     let deadline = deadline.min(Instant::now() + Duration::from_millis(config.settings.event_deadline_ms()));
 
     let registry = Registry::load(&paths);
-    notes.extend(registry.problem.as_ref().map(ToString::to_string));
+    notes.extend(registry.problem.as_ref().map(|problem| with_causes(problem)));
     let mut handlers = registry.select(event, config);
     if unreadable.is_some() {
         handlers.retain(|handler| handler.policy.required);
     }
-    if event.contract().kind == Kind::Other {
+    if unreadable.is_none() && event.contract().kind == Kind::Other {
         notes.push(format!("unknown event `{}`", event.kind_name()));
     }
+    let missing = registry.missing(config.settings.required());
+    notes.extend(missing.iter().map(|guest| format!("the guest `{guest}` is required and is not there; add it again")));
     let about = About::event(event, surroundings.project_root());
     // Last, since settings of guests are read when guests ask for them.
     let problems = |notes: &mut Vec<String>| notes.extend(config.problems().map(ToString::to_string));
-    if handlers.is_empty() {
+    if handlers.is_empty() && missing.is_empty() {
         problems(&mut notes);
         return Answer { reply: dialect.silent(event), trail: Trail::about(&about, paths, notes) };
     }
     if let Err(refusal) = &config.state {
-        notes.push(format!("no project, so guests have no files: {refusal}"));
+        notes.push(format!("no project, so guests have no files: {}", with_causes(refusal)));
     }
 
     let called = match unreadable {
         None => call(&handlers, event, &surroundings, deadline),
         Some(fault) => failed(&handlers, &fault),
     };
-    let opinions: Vec<_> = handlers.iter().zip(&called).map(|(handler, called)| opinion(handler, called)).collect();
-    let merged = merge(event, &opinions);
+    let mut opinions: Vec<_> = handlers.iter().zip(&called).map(|(handler, called)| opinion(handler, called)).collect();
+    if asks_for_permission(event) {
+        opinions.extend(missing.into_iter().map(failed_closed_as_missing));
+    }
+    let mut save = |text: &str| save(&surroundings, text, deadline + GRACE / 2, &mut notes);
+    let merged = merge(event, &opinions).fit(event.contract(), &mut save);
     let reply = dialect.encode(event, &merged);
     problems(&mut notes);
     let mut trail = Trail::about(&about, paths, notes);
@@ -152,6 +159,12 @@ fn answer(
         .records
         .extend(handlers.iter().zip(&called).map(|(handler, called)| about.call(&handler.guest, called, &merged)));
     Answer { reply, trail }
+}
+
+/// Keeps a text that is too long for the answer, until then at the latest, and says where it is.
+fn save(surroundings: &Surroundings, text: &str, until: Instant, notes: &mut Vec<String>) -> Option<String> {
+    let saved = surroundings.spill()?.save_until(text, until);
+    saved.map_err(|error| notes.push(format!("a text that is too long for the agent was cut: {error}"))).ok()
 }
 
 /// Calls the guests side by side.
@@ -179,9 +192,29 @@ fn call(handlers: &[Handler], event: &Arc<Event>, surroundings: &Arc<Surrounding
     runtime.call_all(calls.collect(), deadline)
 }
 
+/// An error and what caused it, for the trail.
+fn with_causes(error: &dyn Error) -> String {
+    let causes = std::iter::successors(error.source(), |&error| error.source());
+    causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}"))
+}
+
 /// All guests failed alike, before any of them was called.
 fn failed(handlers: &[Handler], fault: &Fault) -> Vec<Called> {
     handlers.iter().map(|_| Called::failed(fault.clone(), Duration::ZERO)).collect()
+}
+
+/// Whether the event asks if something may be done.
+///
+/// Which events a guest that is not there would have judged is not known. To refuse these is enough: whatever else goes on,
+/// nothing is done, and the agent can still stop and say why.
+fn asks_for_permission(event: &Event) -> bool {
+    matches!(event.contract().block, Carry::Permission | Carry::Behavior)
+}
+
+/// What stands in for a required guest that is not there: taking it away must not be a way around it.
+fn failed_closed_as_missing(guest: &str) -> Opinion {
+    let decision = FailurePolicy::Closed.decide(guest, "it is not there");
+    Opinion { guest: guest.to_owned(), decision, effects: Effects::default() }
 }
 
 /// What a guest said, or what its failure policy says in its place.

@@ -11,6 +11,7 @@ use crate::protocol::decision::Decision;
 
 /// What one guest may do on one event. The default is nothing.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
+#[expect(clippy::struct_excessive_bools, reason = "each capability is given or not, independently of the others")]
 pub(crate) struct Grants {
     /// Parts of the `.omc` directories; the longest path that covers a file decides.
     pub(crate) dirs: Vec<DirScope>,

@@ -17,4 +17,4 @@ pub mod event;
 pub mod matcher;
 
 #[cfg(test)]
-mod samples;
+pub(crate) mod samples;

@@ -14,7 +14,7 @@ use serde_json::Value;
 use crate::config::{GuestPolicy, Occasion, Paths, Surroundings};
 use crate::protocol::event::Event;
 use crate::protocol::matcher::Matcher;
-use crate::runtime::{Code, Fault};
+use crate::runtime::{Aligned, Code, Fault};
 
 pub(crate) use installed::{InstallError, Installed, Lock, install, parse_grant, remove};
 pub(crate) use trust::{create_private_dir, open_private, replace_private};
@@ -27,6 +27,7 @@ pub(crate) struct Embedded {
     /// The manifest, as JSON; only read for guests that an event selects.
     pub(crate) manifest: &'static str,
     pub(crate) imports: &'static [&'static str],
+    pub(crate) enabled: bool,
     pub(crate) subscriptions: &'static [Wanted],
     code: &'static Aligned<[u8]>,
 }
@@ -37,10 +38,6 @@ pub(crate) struct Wanted {
     pub(crate) matcher: Option<&'static str>,
     pub(crate) order: i32,
 }
-
-/// Compiled code is an ELF image, whose tables are read in place: 16 bytes is the strictest alignment in one.
-#[repr(C, align(16))]
-struct Aligned<Bytes: ?Sized>(Bytes);
 
 /// The guests that this project makes.
 pub(crate) static FIRST_PARTY: &[Embedded] = include!(concat!(env!("OUT_DIR"), "/first_party.rs"));
@@ -78,6 +75,11 @@ impl Registry {
     /// All guests, first-party ones first.
     pub(crate) fn guests(&self) -> impl Iterator<Item = Guest> + '_ {
         FIRST_PARTY.iter().map(Guest::FirstParty).chain(self.installed.iter().cloned().map(Guest::Installed))
+    }
+
+    /// Those of some guests that are not there.
+    pub(crate) fn missing<'a>(&self, names: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
+        names.into_iter().filter(|name| !self.guests().any(|guest| guest.name() == *name)).collect()
     }
 
     /// The guests that an event selects and the configuration admits, in the order in which their texts are joined.
@@ -149,7 +151,10 @@ impl Guest {
 
     /// Whether it is on where nobody says otherwise.
     pub(crate) fn is_on_by_default(&self) -> bool {
-        true
+        match self {
+            Self::FirstParty(guest) => guest.enabled,
+            Self::Installed(guest) => guest.manifest.enabled,
+        }
     }
 
     /// The guest's order on an event that it wants to see.
@@ -173,7 +178,7 @@ impl Guest {
     /// Finds the guest's compiled code; may read files.
     pub(crate) fn code(&self, paths: &Paths) -> Result<Code, Fault> {
         match self {
-            Self::FirstParty(guest) => Ok(Code::Embedded(&guest.code.0)),
+            Self::FirstParty(guest) => Ok(Code::Embedded(guest.code)),
             Self::Installed(guest) => guest.code(paths),
         }
     }

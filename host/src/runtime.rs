@@ -19,7 +19,7 @@ use wasmtime::Engine;
 
 pub(crate) use bindings::omc::hook as wit;
 pub(crate) use call::{Call, Called, LogLine};
-pub(crate) use code::Code;
+pub(crate) use code::{Aligned, Code};
 pub(crate) use fault::{Fault, FaultKind};
 pub(crate) use store::GuestState;
 
@@ -41,6 +41,7 @@ impl Runtime {
     pub(crate) fn new(wasm_stack_bytes: usize) -> Result<Self, Fault> {
         let mut config = omc_artifact::engine_config();
         config.max_wasm_stack(wasm_stack_bytes);
+        code::use_code_in_place(&mut config);
         let engine = Engine::new(&config).map_err(|error| Fault::host(format!("{error:#}")))?;
         Ok(Self { engine, wasm_stack_bytes })
     }
@@ -66,22 +67,7 @@ impl Runtime {
             }
         }
         drop(sender);
-        let mut next_tick = began + TICK;
-        while done.iter().any(Option::is_none) {
-            let now = Instant::now();
-            if now >= deadline {
-                break;
-            }
-            if now >= next_tick {
-                self.engine.increment_epoch();
-                next_tick = now + TICK;
-            }
-            match receiver.recv_timeout(next_tick.min(deadline).saturating_duration_since(now)) {
-                Ok((place, called)) => done[place] = Some(called),
-                Err(RecvTimeoutError::Timeout) => {}
-                Err(RecvTimeoutError::Disconnected) => break,
-            }
-        }
+        collect(&receiver, &mut done, deadline, || self.engine.increment_epoch());
         let elapsed = began.elapsed();
         let late =
             || Called::failed(Fault::new(FaultKind::EventDeadline, "no answer by the event's deadline"), elapsed);
@@ -89,8 +75,90 @@ impl Runtime {
     }
 }
 
+/// Puts each result into its place, whatever finishes first, until all are there or the deadline has come.
+fn collect<T>(
+    receiver: &mpsc::Receiver<(usize, T)>,
+    done: &mut [Option<T>],
+    deadline: Instant,
+    mut tick: impl FnMut(),
+) {
+    let mut next_tick = Instant::now() + TICK;
+    while done.iter().any(Option::is_none) {
+        let now = Instant::now();
+        if now >= deadline {
+            break;
+        }
+        if now >= next_tick {
+            tick();
+            next_tick = now + TICK;
+        }
+        match receiver.recv_timeout(next_tick.min(deadline).saturating_duration_since(now)) {
+            Ok((place, called)) => done[place] = Some(called),
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => break,
+        }
+    }
+}
+
 /// Ticks from now after which a call is stopped.
 fn ticks(limit: Duration) -> u64 {
     // One more than fits, since the first tick may come at once.
     u64::try_from(limit.as_nanos().div_ceil(TICK.as_nanos())).unwrap_or(u64::MAX).saturating_add(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::protocol::decision::{Decision, Effects, Opinion, merge};
+    use crate::protocol::dialect;
+    use crate::protocol::samples;
+
+    #[test]
+    fn the_same_guests_give_the_same_bytes_whichever_finishes_first() {
+        let says = |guest: &str, decision| Opinion {
+            guest: guest.to_owned(),
+            decision,
+            effects: Effects {
+                context: vec![format!("context of {guest}")],
+                messages: vec![format!("message of {guest}")],
+                updated_input: Some(serde_json::json!({"command": guest})),
+            },
+        };
+        let sets = [
+            [Decision::Pass, Decision::Pass, Decision::Allow, Decision::Pass],
+            [Decision::Ask("a".into()), Decision::Ask("b".into()), Decision::Allow, Decision::Pass],
+            [Decision::Block("a".into()), Decision::Ask("b".into()), Decision::Block("c".into()), Decision::Allow],
+            [Decision::Halt("a".into()), Decision::Block("b".into()), Decision::Halt("c".into()), Decision::Pass],
+        ];
+        for (agent, payload) in samples::payloads() {
+            let dialect = dialect::of(agent);
+            let event = dialect.decode(payload);
+            for decisions in &sets {
+                let mut replies = Vec::new();
+                for finished in samples::permutations(decisions.len()) {
+                    let (sender, receiver) = mpsc::channel();
+                    for place in finished {
+                        let opinion = says(&format!("guest-{place}"), decisions[place].clone());
+                        sender.send((place, opinion)).unwrap();
+                    }
+                    let mut done = vec![None; decisions.len()];
+                    collect(&receiver, &mut done, Instant::now() + Duration::from_secs(5), || {});
+                    let opinions: Vec<Opinion> = done.into_iter().map(|opinion| opinion.expect("all came")).collect();
+                    replies.push(dialect.encode(&event, &merge(&event, &opinions)));
+                }
+                assert!(replies.windows(2).all(|pair| pair[0] == pair[1]), "{event:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn nobody_is_waited_for_after_the_deadline() {
+        let (sender, receiver) = mpsc::channel();
+        sender.send((1, "early")).unwrap();
+        let mut done = [None, None];
+        let (began, mut ticks) = (Instant::now(), 0);
+        collect(&receiver, &mut done, began + TICK * 5, || ticks += 1);
+        assert_eq!(done, [None, Some("early")]);
+        assert!(began.elapsed() >= TICK * 5 && ticks > 0);
+    }
 }

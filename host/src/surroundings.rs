@@ -10,6 +10,7 @@ use crate::capability::OmcDir;
 use crate::config::state_root::{OMC_DIR, Parent};
 use crate::config::{self, Env, StateRoot};
 use crate::protocol::event::Event;
+use crate::spill::Spill;
 
 /// What lies around one event.
 pub(crate) struct Surroundings {
@@ -35,6 +36,12 @@ impl Surroundings {
     /// The project's `.omc`.
     pub(crate) fn project_dir(&self) -> Option<&Arc<OmcDir>> {
         self.project_dir.as_ref()
+    }
+
+    /// Where the project's texts go that are too long for an answer.
+    pub(crate) fn spill(&self) -> Option<Spill> {
+        let root = self.config.state.as_ref().ok()?;
+        Some(Spill::new(Arc::clone(self.project_dir()?), root.omc_parent.join(&root.omc_name)))
     }
 
     /// The user's `.omc`.

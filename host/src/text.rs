@@ -1,5 +1,7 @@
 //! Text from strangers: bounded and inert before it reaches a log, a terminal or a model.
 
+use std::fmt::Write as _;
+
 /// Cuts a text to a number of UTF-16 units, at a character's end.
 pub(crate) fn cut_to_units(mut text: String, units: usize) -> String {
     let mut left = units;
@@ -43,6 +45,28 @@ pub(crate) fn inert(text: &str) -> String {
     out
 }
 
+/// JSON text with everything that [`inert`] writes out escaped in JSON's own way: the same value, fit for a terminal and for
+/// readers that know more line ends than JSON does.
+pub(crate) fn inert_json(json: String) -> String {
+    // Its own ASCII control characters JSON has escaped already; line ends between values are for its reader.
+    let acts = |letter: char| letter != '\n' && (letter.is_control() || is_invisible(letter));
+    if !json.contains(acts) {
+        return json;
+    }
+    let mut out = String::with_capacity(json.len());
+    for letter in json.chars() {
+        if acts(letter) {
+            for unit in letter.encode_utf16(&mut [0; 2]) {
+                // Writing to a string cannot fail.
+                let _infallible = write!(out, "\\u{unit:04x}");
+            }
+        } else {
+            out.push(letter);
+        }
+    }
+    out
+}
+
 /// Characters that show nothing and change how others are shown: directions, joiners without use here, line separators, tags.
 fn is_invisible(letter: char) -> bool {
     matches!(letter,
@@ -69,5 +93,15 @@ mod tests {
         assert_eq!(inert("a\u{1b}[31mb\n"), "a\\u{1b}[31mb\\u{a}");
         assert_eq!(inert("\u{202e}txt\u{200b}\u{9b}"), "\\u{202e}txt\\u{200b}\\u{9b}");
         assert_eq!(inert("한국어 é 😀"), "한국어 é 😀");
+    }
+
+    #[test]
+    fn json_stays_the_same_value_when_it_is_made_inert() {
+        let hostile = "\u{1b}[31m\n\u{7f}\u{85}\u{9b}2J\u{2028}\u{202e}\u{e0041} 한국어 é 😀";
+        let json = inert_json(serde_json::to_string(hostile).unwrap());
+        assert!(!json.contains(|letter: char| letter.is_control() || is_invisible(letter)), "{json:?}");
+        assert!(json.contains("\\u009b2J\\u2028\\u202e\\udb40\\udc41 한국어 é 😀"), "{json}");
+        assert_eq!(serde_json::from_str::<String>(&json).unwrap(), hostile);
+        assert_eq!(inert_json("{\n  \"é\": 1\n}".to_owned()), "{\n  \"é\": 1\n}");
     }
 }

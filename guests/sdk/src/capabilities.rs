@@ -38,9 +38,15 @@ pub mod log {
         #[cfg(target_arch = "wasm32")]
         crate::bindings::omc::hook::log::write(level, message);
         #[cfg(not(target_arch = "wasm32"))]
-        crate::testing::World::with_current_mut(|world| {
-            world.logged.push(format!("{level:?}: {message}").to_lowercase())
-        });
+        {
+            let level = match level {
+                Level::Debug => "debug",
+                Level::Info => "info",
+                Level::Warn => "warn",
+                Level::Error => "error",
+            };
+            crate::testing::World::with_current_mut(|world| world.logged.push(format!("{level}: {message}")));
+        }
     }
 }
 

@@ -1,4 +1,4 @@
-//! The macro that turns a [`Guest`](crate::Guest) into a component, and what it expands to.
+//! The macro that turns a [`Guest`] into a component, and what it expands to.
 
 use std::marker::PhantomData;
 
@@ -13,7 +13,8 @@ use crate::{Decision, Effects, Event, Guest};
 /// | member | meaning |
 /// |---|---|
 /// | `description` | one line for people |
-/// | `subscriptions` | `{"event", "matcher"?, "order"?}` each; the matcher is an exact name or a list `A\|B`; lower orders come first |
+/// | `enabled` | `false` if the guest is to be off until the operator switches it on |
+/// | `subscriptions` | `{"event", "matcher"?, "order"?}` each; the matcher is a name, a list `A\|B`, or a regular expression (without look-around) that matches somewhere; lower orders come first |
 /// | `requests` | `{"capability", "scope"?, "reason"}` each, see below |
 /// | `limits` | wishes, optional: `{"fuel"?, "memory-bytes"?, "deadline-ms"?}`; the operator's limits bind |
 ///

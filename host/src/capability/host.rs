@@ -245,7 +245,13 @@ impl wit::state_lock::Host for GuestState {
                 self.holds_lock = true;
                 Ok(handle)
             }
-            Err(error) => Err(error),
+            Err(error) => {
+                // Guests tend to hear only that they did not get it.
+                if let AccessError::Other(why) = &error {
+                    self.refuse(&format!("state-lock: {why}"));
+                }
+                Err(error)
+            }
         })
     }
 }

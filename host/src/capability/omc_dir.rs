@@ -77,8 +77,9 @@ impl OmcDir {
 
     /// A directory whose parent is created with it at the first write, as the state root knows how to.
     pub fn below_missing(root: StateRoot, name: &str) -> Self {
-        let missing = Self::find(&root.omc_parent, name);
-        Self { missing_parent: Some(root), ..missing }
+        let found = Self::find(&root.omc_parent, name);
+        // Without the verdict of a search that did not know that the parent may be missing.
+        Self { missing_parent: Some(root), found: Mutex::new(None), ..found }
     }
 
     /// What is known of the directory now.

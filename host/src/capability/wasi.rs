@@ -116,9 +116,10 @@ impl Wasi {
         &self.usage
     }
 
-    /// What the call has done, at its end.
-    pub fn into_usage(self) -> Usage {
-        self.usage
+    /// Ends the call: what the guest left open is closed, and its locks are released. Gives what the call has done.
+    pub fn end(&mut self) -> Usage {
+        self.table = ResourceTable::new();
+        std::mem::take(&mut self.usage)
     }
 
     /// Enters an error into the record, if it belongs there, and turns it into what the guest is told.

@@ -96,7 +96,7 @@ pub(super) fn run(args: &Args, paths: &Paths) -> Result<bool> {
     };
     let mut stdout = std::io::stdout().lock();
     if args.json {
-        writeln!(stdout, "{}", serde_json::to_string_pretty(&reports)?)?;
+        writeln!(stdout, "{}", crate::text::inert_json(serde_json::to_string_pretty(&reports)?))?;
     } else {
         writeln!(stdout, "{}", render(&reports))?;
     }
@@ -225,7 +225,7 @@ fn render(reports: &[Report]) -> String {
     let mut text = table(["GUEST", "EVENTS", "IMPORTS", "REQUESTED", "GRANTED"], rows);
     for report in reports {
         for finding in &report.findings {
-            text.push_str(&format!("\nfinding: {} {}", report.name, crate::text::inert(finding)));
+            text.extend(["\nfinding: ", report.name.as_str(), " ", &crate::text::inert(finding)]);
         }
     }
     text

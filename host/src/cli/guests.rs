@@ -109,7 +109,7 @@ fn list(json: bool, paths: &Paths) -> Result<()> {
                 })
             })
             .collect();
-        writeln!(stdout, "{}", serde_json::to_string_pretty(&guests)?)?;
+        writeln!(stdout, "{}", crate::text::inert_json(serde_json::to_string_pretty(&guests)?))?;
     } else {
         let rows = registry.guests().map(|guest| {
             let digest = guest.digest()[..12].to_owned();
@@ -135,7 +135,7 @@ fn parse_grant(text: &str) -> Result<Capability> {
     if scope.is_empty() && matches!(capability, "omc" | "env") {
         bail!("the grant `{text}` needs a scope, such as `omc=rw:/omc/guests/mine` or `env=CI`");
     }
-    registry::parse_grant(capability, scope)
+    registry::parse_grant(capability, &scope)
         .map_err(|problem| anyhow::anyhow!("the grant `{text}` cannot be used: {problem}"))
 }
 

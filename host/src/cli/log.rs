@@ -56,7 +56,10 @@ pub(super) fn run(args: &Args, paths: &Paths) -> Result<bool> {
     } else {
         print(&records[first..], args.json, true)?;
     }
-    while args.follow {
+    if !args.follow {
+        return Ok(true);
+    }
+    loop {
         thread::sleep(LOOK_AGAIN);
         let now = read()?;
         // Rotation takes records away at the front, so what is known is found again by its end.
@@ -64,7 +67,6 @@ pub(super) fn run(args: &Args, paths: &Paths) -> Result<bool> {
         print(&now[known..], args.json, false)?;
         records = now;
     }
-    Ok(true)
 }
 
 /// The place after a record; all are new if it is gone.
@@ -79,7 +81,7 @@ fn print(records: &[Record], json: bool, headings: bool) -> Result<()> {
     let mut stdout = std::io::stdout().lock();
     if json {
         for record in records {
-            writeln!(stdout, "{}", serde_json::to_string(record)?)?;
+            writeln!(stdout, "{}", audit::json(record))?;
         }
         return Ok(());
     }
@@ -108,7 +110,7 @@ fn row(record: &Record) -> [String; 7] {
             }
             for (what, list) in [("kept", &guest.kept), ("dropped", &guest.dropped), ("refused", &guest.refused)] {
                 if !list.is_empty() {
-                    outcome.push_str(&format!("; {what} {}", list.join(", ")));
+                    outcome.extend(["; ", what, " ", &list.join(", ")]);
                 }
             }
             // Its own words, and shown as such.

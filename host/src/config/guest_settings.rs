@@ -371,9 +371,9 @@ impl Source {
     }
 }
 
-/// Reads JSON with comments and trailing commas, and no other liberty: what we accept, the original must accept too.
-fn parse(text: &str, author: Author, log: &mut ProblemLog<'_>) -> Vec<Option<Said>> {
-    let options = ParseOptions {
+/// JSON as people write it in settings files: with comments and with commas at the end of a list.
+pub(crate) fn jsonc() -> ParseOptions {
+    ParseOptions {
         allow_comments: true,
         allow_trailing_commas: true,
         allow_loose_object_property_names: false,
@@ -384,7 +384,12 @@ fn parse(text: &str, author: Author, log: &mut ProblemLog<'_>) -> Vec<Option<Sai
         allow_bare_decimal_point_numbers: false,
         allow_non_finite_numbers: false,
         allow_extended_string_escapes: false,
-    };
+    }
+}
+
+/// Reads JSON with comments and trailing commas, and no other liberty: what we accept, the original must accept too.
+fn parse(text: &str, author: Author, log: &mut ProblemLog<'_>) -> Vec<Option<Said>> {
+    let options = jsonc();
     match parse_to_ast(text, &CollectOptions::default(), &options) {
         Ok(parsed) => match parsed.value {
             None => Vec::new(),

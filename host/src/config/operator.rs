@@ -85,6 +85,12 @@ impl Settings {
         self.layers.guest(name)
     }
 
+    /// The names of all guests that an operator requires, whether or not they are there.
+    pub fn required(&self) -> BTreeSet<&str> {
+        let named = self.layers.operators().flat_map(|file| file.guests.keys().map(String::as_str));
+        named.filter(|name| self.guest(name).required).collect()
+    }
+
     /// Longest time for the whole event, in milliseconds.
     pub fn event_deadline_ms(&self) -> u64 {
         // A deadline that a repository chose could let every required guest run out of time.
@@ -335,7 +341,9 @@ mod tests {
             ("", "", required, Default, false, "and requires nothing"),
         ] {
             let text = |line: &str| if line.is_empty() { String::new() } else { format!("[guests.g]\n{line}\n") };
-            let policy = settings(&text(system), &text(user), &text(project)).guest("g");
+            let settings = settings(&text(system), &text(user), &text(project));
+            let policy = settings.guest("g");
+            assert_eq!(settings.required().contains("g"), is_required, "{why}");
             assert_eq!((policy.switch, policy.required), (switch, is_required), "{why}");
         }
     }

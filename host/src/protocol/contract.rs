@@ -8,7 +8,7 @@
 mod claude;
 mod codex;
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::event::{Agent, Kind};
 
@@ -48,6 +48,8 @@ pub struct Contract {
     pub timeout_ms: u32,
     /// Longest time a hooks file can make it wait, in milliseconds, where there is such a bound.
     pub max_timeout_ms: Option<u32>,
+    /// How long it waits by our own hooks files, in seconds; none where they have no entry, since no guest of ours needs one.
+    pub hook_timeout_s: Option<u32>,
     /// What the agent does when no answer comes.
     pub unanswered: Unanswered,
     /// Whether a hook for the event is installed unasked.
@@ -146,15 +148,22 @@ impl Cap {
     pub fn beginning(self, text: &str, limit: usize) -> &str {
         let mut left = limit;
         let end = text.char_indices().find_map(|(at, letter)| {
-            let length = match self.unit {
-                Unit::Utf16 => letter.len_utf16(),
-                Unit::Bytes => letter.len_utf8(),
-            };
-            let fits = left.checked_sub(length);
+            let fits = left.checked_sub(self.unit.length(letter));
             left = fits.unwrap_or(left);
             fits.is_none().then_some(at)
         });
         &text[..end.unwrap_or(text.len())]
+    }
+
+    /// The longest end of `text` that takes `limit` at most.
+    pub fn end(self, text: &str, limit: usize) -> &str {
+        let mut left = limit;
+        let begin = text.char_indices().rev().find_map(|(at, letter)| {
+            let fits = left.checked_sub(self.unit.length(letter));
+            left = fits.unwrap_or(left);
+            fits.is_none().then_some(at + letter.len_utf8())
+        });
+        &text[begin.unwrap_or(0)..]
     }
 }
 
@@ -165,6 +174,15 @@ pub enum Unit {
     Utf16,
     /// Bytes of UTF-8.
     Bytes,
+}
+
+impl Unit {
+    fn length(self, letter: char) -> usize {
+        match self {
+            Self::Utf16 => letter.len_utf16(),
+            Self::Bytes => letter.len_utf8(),
+        }
+    }
 }
 
 /// What an agent does when no answer comes, or none that it can read.
@@ -197,23 +215,44 @@ const MAX_DEADLINE_MS: u32 = 2_500;
 const LEAVING_DEADLINE_MS: u32 = 800;
 
 impl Contract {
-    /// How long the host may take over the event when the hooks file says nothing about its timeout.
+    /// How long the host may take over the event by our own hooks files, and by the agent's default where they are silent.
     pub const fn deadline(&self) -> Duration {
-        self.deadline_within(self.timeout_ms)
+        self.deadline_within(self.agent_waits_ms())
     }
 
-    /// How long the host may take over the event when the agent waits for `timeout_ms`.
-    pub const fn deadline_within(&self, timeout_ms: u32) -> Duration {
+    /// When the answer is due to an event that had been read at `received`, in a process that `began` earlier.
+    ///
+    /// An agent that writes its event slowly, or writes a very large one, does not take the guests' time to judge it away, as
+    /// far as it still waits for the answer.
+    pub fn due(&self, began: Instant, received: Instant) -> Instant {
+        (received + self.deadline()).min(began + self.share_of(self.agent_waits_ms()))
+    }
+
+    /// How long the agent waits by our own hooks files, and by its default where they are silent, in milliseconds.
+    const fn agent_waits_ms(&self) -> u32 {
+        match self.hook_timeout_s {
+            Some(seconds) if seconds * 1_000 < self.timeout_ms => seconds * 1_000,
+            _ => self.timeout_ms,
+        }
+    }
+
+    /// The host's share of the time that the agent waits.
+    const fn share_of(&self, timeout_ms: u32) -> Duration {
         let timeout_ms = match self.max_timeout_ms {
             Some(max) if max < timeout_ms => max,
             _ => timeout_ms,
         };
-        let bound = match self.kind {
+        Duration::from_millis(timeout_ms as u64 * DEADLINE_PERCENT as u64 / 100)
+    }
+
+    /// How long the host may take over the event when the agent waits for `timeout_ms`.
+    pub const fn deadline_within(&self, timeout_ms: u32) -> Duration {
+        let bound = Duration::from_millis(match self.kind {
             Kind::SessionEnd | Kind::Interrupt | Kind::Other => LEAVING_DEADLINE_MS,
             _ => MAX_DEADLINE_MS,
-        };
-        let share = timeout_ms as u64 * DEADLINE_PERCENT as u64 / 100;
-        Duration::from_millis(if share < bound as u64 { share } else { bound as u64 })
+        } as u64);
+        let share = self.share_of(timeout_ms);
+        if share.as_millis() < bound.as_millis() { share } else { bound }
     }
 
     /// A row of which nothing counts: the start of every row, and the whole of those for events that have no contract.
@@ -238,6 +277,7 @@ impl Contract {
             cap: Cap { limit: CAP, unit },
             timeout_ms: 600_000,
             max_timeout_ms: None,
+            hook_timeout_s: None,
             unanswered: Unanswered::Proceeds,
             install: Install::WhenNeeded,
         }

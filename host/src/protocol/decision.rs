@@ -2,8 +2,9 @@
 //!
 //! [`merge`] puts every opinion through the event's contract first and joins what is left. The verdict does not depend on
 //! the order of the guests: halt > block > ask > allow > pass. Texts are joined in the order of the opinions, which is the
-//! configured one, so that what matters most stands first and survives the cap. All texts that leave here are fit to be
-//! shown: no control characters but line ends and tabs, and none longer than the agent takes.
+//! configured one, so that what matters most stands first. [`Merged::fit`] then brings every text under what the agent takes:
+//! the whole goes to a file, and the agent gets its beginning, its end and the file's path. All texts that leave here are fit
+//! to be shown: no control characters but line ends and tabs.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -96,6 +97,18 @@ pub struct Merged {
     pub updated_input: Option<Value>,
     /// What was said and does not count.
     pub dropped: Vec<Dropped>,
+    /// Who wrote what of the texts, until they are made to fit.
+    parts: Vec<Part>,
+}
+
+/// A guest's part of a joined text.
+#[derive(Clone, Debug, PartialEq)]
+struct Part {
+    /// Which text.
+    what: &'static str,
+    guest: String,
+    /// Where it ends, in bytes.
+    end: usize,
 }
 
 /// Something that a guest said and that the answer does not carry as it was said.
@@ -116,14 +129,27 @@ pub enum Why {
     NotCarried,
     /// The agent has no such answer, and a block was given in its place.
     BecameBlock,
+    /// The agent has no such answer, and ends its turn in its place.
+    BecameHalt,
+    /// Another guest's decision was stronger.
+    Outvoted,
     /// Another guest's came first in the configured order.
     Conflict,
     /// The tool is not run, or not by this answer.
     Undecided,
     /// It is not what the tool takes.
     Invalid,
+    /// It went over what the agent takes. The whole is in a file that the answer names.
+    Spilled,
     /// It went over what the agent takes, and was cut or left out.
     OverCap,
+}
+
+impl Why {
+    /// Whether nothing of it reached the agent.
+    pub fn is_loss(self) -> bool {
+        !matches!(self, Self::BecameBlock | Self::BecameHalt | Self::Spilled | Self::OverCap)
+    }
 }
 
 impl fmt::Display for Why {
@@ -131,9 +157,12 @@ impl fmt::Display for Why {
         f.write_str(match self {
             Self::NotCarried => "this event of this agent cannot carry it",
             Self::BecameBlock => "the agent has no such answer; it became a block",
+            Self::BecameHalt => "the agent has no such answer; it ends the turn",
+            Self::Outvoted => "another guest's decision is stronger",
             Self::Conflict => "another guest's came first",
             Self::Undecided => "the decision leaves no room for it",
             Self::Invalid => "the tool does not take it",
+            Self::Spilled => "it is longer than the agent takes; the whole is in a file that the answer names",
             Self::OverCap => "it was cut to what the agent takes",
         })
     }
@@ -144,6 +173,9 @@ const PARAGRAPH: &str = "\n\n";
 
 /// Told to the model with a block that stands in for a question.
 const ASK_THE_USER: &str = "This needs the user's consent. Say what you want to do and why, and wait for the answer.";
+
+/// The end's share of what is shown of a long text: what matters most stands first.
+const ENDS_SHARE: usize = 4;
 
 /// Ends a text that was cut.
 const CUT_NOTE: &str = "\n[cut: longer than one hook may say]";
@@ -157,13 +189,17 @@ pub fn merge(event: &Event, opinions: &[Opinion]) -> Merged {
         opinions.iter().map(|opinion| (opinion.guest.as_str(), carried(contract, opinion, &mut dropped))).collect();
     let rank = verdicts.iter().map(|(_, decision)| decision.rank()).max().unwrap_or_default();
     let strongest = verdicts.iter().filter(|(_, decision)| decision.rank() == rank);
-    let mut reason = Joined::new(contract.cap, PARAGRAPH);
+    let mut parts = Vec::new();
+    let mut reason = Joined::new(PARAGRAPH);
     for (guest, decision) in strongest.clone() {
         if let Some(text) = decision.reason() {
             reason.add(guest, text);
         }
     }
-    let reason = reason.finish("reason", &mut dropped).unwrap_or_default();
+    for (guest, decision) in verdicts.iter().filter(|(_, decision)| (1..rank).contains(&decision.rank())) {
+        dropped.push(Dropped { guest: (*guest).to_owned(), what: decision.name(), why: Why::Outvoted });
+    }
+    let reason = reason.finish("reason", &mut parts).unwrap_or_default();
     let decision = match strongest.map(|(_, decision)| decision).next() {
         None | Some(Decision::Pass) => Decision::Pass,
         Some(Decision::Allow) => Decision::Allow,
@@ -172,8 +208,8 @@ pub fn merge(event: &Event, opinions: &[Opinion]) -> Merged {
         Some(Decision::Halt(_)) => Decision::Halt(reason),
     };
 
-    let mut context = Joined::new(contract.cap, PARAGRAPH);
-    let mut message = Joined::new(contract.cap, "\n");
+    let mut context = Joined::new(PARAGRAPH);
+    let mut message = Joined::new("\n");
     if let (Decision::Block(reason), Carry::Decline) = (&decision, contract.block) {
         message.add("", reason);
     }
@@ -194,10 +230,65 @@ pub fn merge(event: &Event, opinions: &[Opinion]) -> Merged {
             }
         }
     }
-    let context = context.finish("context", &mut dropped);
-    let message = message.finish("message", &mut dropped);
+    let context = context.finish("context", &mut parts);
+    let message = message.finish("message", &mut parts);
     let updated_input = updated_input(event, &decision, opinions, &mut dropped);
-    Merged { decision, context, message, updated_input, dropped }
+    Merged { decision, context, message, updated_input, dropped, parts }
+}
+
+impl Merged {
+    /// Brings each text under what the agent takes, in the answer to an event of this contract.
+    ///
+    /// `save` keeps a text that is longer and says where, as the model is to read it; without a place the text is cut.
+    #[must_use]
+    pub fn fit(mut self, contract: &Contract, save: &mut dyn FnMut(&str) -> Option<String>) -> Self {
+        let parts = std::mem::take(&mut self.parts);
+        let dropped = &mut self.dropped;
+        let mut fit = |what: &'static str, text: &mut String| {
+            let Some((shown, kept, why)) = shorten(contract.cap, text, save) else { return };
+            for part in parts.iter().filter(|part| part.what == what && part.end > kept) {
+                dropped.push(Dropped { guest: part.guest.clone(), what, why });
+            }
+            *text = shown;
+        };
+        if let Decision::Ask(reason) | Decision::Block(reason) | Decision::Halt(reason) = &mut self.decision {
+            fit("reason", reason);
+        }
+        if let Some(context) = &mut self.context {
+            fit("context", context);
+        }
+        if let Some(message) = &mut self.message {
+            fit("message", message);
+        }
+        self
+    }
+}
+
+/// What is shown of a text that is longer than the cap, the length of its beginning in bytes, and what became of the rest.
+fn shorten(cap: Cap, text: &str, save: &mut dyn FnMut(&str) -> Option<String>) -> Option<(String, usize, Why)> {
+    if cap.measure(text) <= cap.limit {
+        return None;
+    }
+    let note = save(text).map(|place| format!("\n\n[The middle is left out here. The whole text is in {place}]\n\n"));
+    // A note that takes half of the room says less than the text would.
+    if let Some(note) = note.filter(|note| cap.measure(note) < cap.limit / 2) {
+        let room = cap.limit - cap.measure(&note);
+        let beginning = whole_lines(cap.beginning(text, room - room / ENDS_SHARE));
+        let end = last_whole_lines(cap.end(text, room / ENDS_SHARE));
+        return Some((format!("{beginning}{note}{end}"), beginning.len(), Why::Spilled));
+    }
+    let kept = whole_lines(cap.beginning(text, cap.limit - cap.measure(CUT_NOTE)));
+    Some((format!("{kept}{CUT_NOTE}"), kept.len(), Why::OverCap))
+}
+
+/// The text up to its last line's end; of one long line most would be lost at a line's end, so that one is kept.
+fn whole_lines(text: &str) -> &str {
+    text.rfind('\n').filter(|&line| line >= text.len() / 2).map_or(text, |line| &text[..line])
+}
+
+/// The text from the beginning of its first whole line on, likewise.
+fn last_whole_lines(text: &str) -> &str {
+    text.find('\n').filter(|&line| line < text.len() / 2).map_or(text, |line| &text[line + 1..])
 }
 
 /// A guest's decision as this event of this agent can carry it.
@@ -228,6 +319,10 @@ fn carried(contract: &Contract, opinion: &Opinion, dropped: &mut Vec<Dropped>) -
         }
         (Carry::AsBlock, Decision::Halt(text)) => {
             record(Why::BecameBlock);
+            Decision::Block(reason(text))
+        }
+        (Carry::Stop, Decision::Block(text)) => {
+            record(Why::BecameHalt);
             Decision::Block(reason(text))
         }
         (_, Decision::Ask(text)) if text.trim().is_empty() => {
@@ -283,18 +378,17 @@ fn drop_text(guest: &str, what: &'static str, text: &str, dropped: &mut Vec<Drop
     }
 }
 
-/// Texts of several guests that become one text under a cap.
+/// Texts of several guests that become one text.
 struct Joined<'a> {
     text: String,
     /// Who wrote up to which byte.
     parts: Vec<(&'a str, usize)>,
-    cap: Cap,
     separator: &'static str,
 }
 
 impl<'a> Joined<'a> {
-    fn new(cap: Cap, separator: &'static str) -> Self {
-        Self { text: String::new(), parts: Vec::new(), cap, separator }
+    fn new(separator: &'static str) -> Self {
+        Self { text: String::new(), parts: Vec::new(), separator }
     }
 
     fn add(&mut self, guest: &'a str, text: &str) {
@@ -308,22 +402,9 @@ impl<'a> Joined<'a> {
         self.parts.push((guest, self.text.len()));
     }
 
-    /// The text, cut at a line's end if it is longer than the cap, with a note that says so.
-    fn finish(mut self, what: &'static str, dropped: &mut Vec<Dropped>) -> Option<String> {
-        if self.text.is_empty() {
-            return None;
-        }
-        if self.cap.measure(&self.text) > self.cap.limit {
-            let kept = self.cap.beginning(&self.text, self.cap.limit - self.cap.measure(CUT_NOTE)).len();
-            // A text of one long line would lose most of itself at a line's end.
-            let kept = self.text[..kept].rfind('\n').filter(|&line| line >= kept / 2).unwrap_or(kept);
-            for &(guest, _) in self.parts.iter().filter(|&&(_, end)| end > kept) {
-                dropped.push(Dropped { guest: guest.to_owned(), what, why: Why::OverCap });
-            }
-            self.text.truncate(kept);
-            self.text.push_str(CUT_NOTE);
-        }
-        Some(self.text)
+    fn finish(self, what: &'static str, parts: &mut Vec<Part>) -> Option<String> {
+        parts.extend(self.parts.into_iter().map(|(guest, end)| Part { what, guest: guest.to_owned(), end }));
+        Some(self.text).filter(|text| !text.is_empty())
     }
 }
 

@@ -1,68 +1,190 @@
-//! Whether a subscription's matcher is about an event.
+//! Whether a matcher is about an event: that of a guest's subscription, or that of a group in an agent's hooks file.
 //!
-//! A matcher is nothing, `""` or `"*"` (every event of its kind), or names with `|` between them, compared as they are.
-//! Anything else is refused when the subscription is registered: a pattern that is not understood must never match
-//! everything, and a guard that matches nothing must not look like one that works.
+//! A matcher is nothing, `""` or `"*"` (every event of its kind), a list of names, compared as they are, or a regular
+//! expression that has to match somewhere. Which patterns are lists differs, see [`Syntax`]. A pattern that cannot be read is
+//! an error and never matches everything: a guard that matches nothing must not look like one that works.
+//!
+//! Expressions are built only for patterns that need one. The engine has no look-around and no back references, so that its
+//! time is bounded by the product of pattern and text; its classes (`\d`, `\w`, `\s`) are ASCII, as tools' names are.
 
-use super::contract::Target;
-use super::event::{Event, canonical_tool};
+use regex_lite::{Regex, RegexBuilder};
+
+use super::contract::{Contract, Target};
+use super::event::{Agent, Event, Kind, canonical_tool};
+
+/// Longest pattern, in bytes: a list of some hundred tools.
+const MAX_PATTERN_BYTES: usize = 4 * 1024;
+/// Largest compiled expression, in bytes. Nested counted repetitions multiply, and this is built on an event.
+const MAX_REGEX_BYTES: usize = 64 * 1024;
+/// Deepest nesting of an expression: the parser recurses.
+const MAX_REGEX_DEPTH: u32 = 32;
 
 /// A parsed matcher.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Matcher(Option<Vec<String>>);
+#[derive(Clone, Debug)]
+pub struct Matcher(Pattern);
 
-/// Why a matcher was refused.
+#[derive(Clone, Debug)]
+enum Pattern {
+    Everything,
+    Names(Vec<String>),
+    Regex(Regex),
+}
+
+/// Which patterns are lists of names, and how those are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Syntax {
+    /// Subscriptions of guests: letters and digits of any script, `_`, `-`, `:` (agents of plugins have it) and `/`, with `|`
+    /// or `,` between names.
+    Subscription,
+    /// Claude Code: ASCII letters and digits, `_`, `-` and blanks, with `|` or `,` between names.
+    Claude,
+    /// Claude Code where commas and hyphens are part of what is matched: ASCII letters and digits and `_`, with `|` between.
+    ClaudeNarrow,
+    /// Codex: the same characters, and blanks count.
+    Codex,
+}
+
+impl Syntax {
+    /// The syntax of an event's matchers in its agent's hooks file.
+    pub fn of(contract: &Contract) -> Self {
+        match (contract.agent, contract.kind) {
+            (Agent::Codex, _) => Self::Codex,
+            (_, Kind::FileChanged | Kind::StopFailure) => Self::ClaudeNarrow,
+            _ => Self::Claude,
+        }
+    }
+
+    /// What may stand between names.
+    fn separators(self) -> &'static [char] {
+        match self {
+            Self::Subscription | Self::Claude => &['|', ','],
+            Self::ClaudeNarrow | Self::Codex => &['|'],
+        }
+    }
+
+    fn is_in_name(self, letter: char) -> bool {
+        match self {
+            Self::Subscription => letter.is_alphanumeric() || matches!(letter, '_' | '-' | ':' | '/' | ' '),
+            Self::Claude => letter.is_ascii_alphanumeric() || matches!(letter, '_' | '-' | ' '),
+            Self::ClaudeNarrow | Self::Codex => letter.is_ascii_alphanumeric() || letter == '_',
+        }
+    }
+}
+
+/// Why a matcher cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MatcherError {
-    /// It holds something else than names.
-    #[error("unsupported character `{character}` in matcher `{pattern}`: names with `|` between them, or `*`")]
-    Unsupported {
+    /// It is longer than anybody's list of names.
+    #[error("the matcher has {bytes} bytes, more than {MAX_PATTERN_BYTES}")]
+    TooLong {
+        /// Its length.
+        bytes: usize,
+    },
+    /// It holds a character that nothing to be matched has.
+    #[error("the matcher `{}` holds a control character", pattern.escape_debug())]
+    ControlCharacter {
         /// The matcher.
         pattern: String,
-        /// The first character that no name has.
-        character: char,
     },
-    /// There is nothing between two `|`, or at an end.
+    /// There is nothing between two names, or at an end.
     #[error("empty name in matcher `{pattern}`")]
     EmptyName {
         /// The matcher.
         pattern: String,
     },
+    /// It is no list of names and no regular expression.
+    #[error("the matcher `{pattern}` is no regular expression that this host takes: {problem}")]
+    Regex {
+        /// The matcher.
+        pattern: String,
+        /// What is wrong with it.
+        problem: String,
+    },
 }
 
 impl Matcher {
-    /// Parses a matcher as it is written in a manifest.
+    /// Parses a matcher of a guest's subscription. An empty name in a list is a slip and refused.
     pub fn parse(pattern: Option<&str>) -> Result<Self, MatcherError> {
-        let pattern = match pattern.map(str::trim) {
-            None | Some("" | "*") => return Ok(Self(None)),
-            Some(pattern) => pattern,
-        };
-        let is_allowed = |letter: char| letter.is_alphanumeric() || matches!(letter, '_' | '-' | ':' | '/' | ' ' | '|');
-        if let Some(character) = pattern.chars().find(|&letter| !is_allowed(letter)) {
-            return Err(MatcherError::Unsupported { pattern: pattern.to_owned(), character });
+        let matcher = Self::with_syntax(Syntax::Subscription, pattern.map(str::trim))?;
+        match (&matcher.0, pattern) {
+            (Pattern::Names(names), Some(pattern)) if names.iter().any(String::is_empty) => {
+                Err(MatcherError::EmptyName { pattern: pattern.to_owned() })
+            }
+            _ => Ok(matcher),
         }
-        let names: Vec<String> = pattern.split('|').map(|name| name.trim().to_owned()).collect();
-        if names.iter().any(String::is_empty) {
-            return Err(MatcherError::EmptyName { pattern: pattern.to_owned() });
-        }
-        Ok(Self(Some(names)))
     }
 
-    /// Whether the event's target is one of the names. An event that lacks its target matches only what matches everything.
-    pub fn matches(&self, event: &Event) -> bool {
-        let Some(names) = &self.0 else { return true };
-        let is_named = |target: &str| names.iter().any(|name| name == target);
-        let is_tool = |tool: &str| names.iter().any(|name| canonical_tool(name) == canonical_tool(tool));
-        match event.contract().target {
-            // As in the agents: a matcher on an event that has nothing to match is ignored.
-            Target::None => true,
-            Target::Member(name, _) => event.text(name).is_some_and(is_named),
-            Target::Tool(aliases) => event.tool_name().is_some_and(|tool| {
-                let further = aliases.iter().filter(|(name, _)| *name == tool).flat_map(|(_, aliases)| *aliases);
-                is_tool(tool) || further.copied().any(is_tool)
-            }),
-            Target::FileName => event.text("file_path").and_then(file_name).is_some_and(is_named),
+    /// Parses a matcher as an agent reads it in its hooks file.
+    pub fn with_syntax(syntax: Syntax, pattern: Option<&str>) -> Result<Self, MatcherError> {
+        let pattern = match pattern {
+            None | Some("" | "*") => return Ok(Self(Pattern::Everything)),
+            Some(pattern) => pattern,
+        };
+        if pattern.len() > MAX_PATTERN_BYTES {
+            return Err(MatcherError::TooLong { bytes: pattern.len() });
         }
+        if pattern.contains(char::is_control) {
+            return Err(MatcherError::ControlCharacter { pattern: pattern.to_owned() });
+        }
+        let separators = syntax.separators();
+        if pattern.chars().all(|letter| separators.contains(&letter) || syntax.is_in_name(letter)) {
+            let names = pattern.split(separators).map(|name| if syntax == Syntax::Codex { name } else { name.trim() });
+            return Ok(Self(Pattern::Names(names.map(str::to_owned).collect())));
+        }
+        let regex = RegexBuilder::new(pattern).size_limit(MAX_REGEX_BYTES).nest_limit(MAX_REGEX_DEPTH).build();
+        regex
+            .map(|regex| Self(Pattern::Regex(regex)))
+            .map_err(|error| MatcherError::Regex { pattern: pattern.to_owned(), problem: error.to_string() })
+    }
+
+    /// Whether it matches whatever comes.
+    pub fn is_everything(&self) -> bool {
+        matches!(self.0, Pattern::Everything)
+    }
+
+    /// The names, if it is a list of names.
+    pub fn names(&self) -> Option<&[String]> {
+        match &self.0 {
+            Pattern::Names(names) => Some(names),
+            Pattern::Everything | Pattern::Regex(_) => None,
+        }
+    }
+
+    /// Whether the event's target matches. An event that lacks its target matches only what matches everything.
+    pub fn matches(&self, event: &Event) -> bool {
+        let target = match event.contract().target {
+            // As in the agents: a matcher on an event that has nothing to match is ignored.
+            Target::None => return true,
+            Target::Member(name, _) => event.text(name),
+            Target::Tool(_) => event.tool_name(),
+            Target::FileName => event.text("file_path").and_then(file_name),
+        };
+        self.is_everything() || target.is_some_and(|target| self.matches_target(event.contract(), target))
+    }
+
+    /// Whether it matches this value of what the event's matchers are compared with. Tools match by each of their names.
+    pub fn matches_target(&self, contract: &Contract, target: &str) -> bool {
+        let Target::Tool(aliases) = contract.target else { return self.matches_name(target) };
+        let further = aliases.iter().filter(|(name, _)| *name == target).flat_map(|(_, aliases)| *aliases);
+        let mut names = further.copied().chain([target]);
+        names.any(|name| self.matches_name(name) || other_name(name).is_some_and(|other| self.matches_name(other)))
+    }
+
+    fn matches_name(&self, name: &str) -> bool {
+        match &self.0 {
+            Pattern::Everything => true,
+            Pattern::Names(names) => names.iter().any(|one| one == name),
+            Pattern::Regex(regex) => regex.is_match(name),
+        }
+    }
+}
+
+/// The other name of a tool that has an older and a newer one.
+fn other_name(tool: &str) -> Option<&'static str> {
+    match canonical_tool(tool) {
+        "Task" if tool == "Task" => Some("Agent"),
+        "Task" => Some("Task"),
+        _ => None,
     }
 }
 
@@ -76,7 +198,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::protocol::event::Agent;
+    use crate::protocol::contract;
 
     fn event(agent: Agent, payload: serde_json::Value) -> Event {
         let serde_json::Value::Object(payload) = payload else { panic!("an event is an object") };
@@ -97,6 +219,17 @@ mod tests {
             (Some("Edit|Write"), Agent::Claude, tool("Write"), true),
             (Some("Edit | Write"), Agent::Claude, tool("Write"), true),
             (Some("Edit|Write"), Agent::Claude, tool("Edit|Write"), false),
+            (Some("Edit,Write"), Agent::Claude, tool("Write"), true),
+            (Some("Bash.*"), Agent::Claude, tool("BashOutput"), true),
+            (Some("^Bash$"), Agent::Claude, tool("BashOutput"), false),
+            (Some(".*"), Agent::Claude, tool("Bash"), true),
+            (Some(".*"), Agent::Claude, json!({"hook_event_name": "PreToolUse"}), false),
+            (Some("mcp__memory__.*"), Agent::Claude, tool("mcp__memory__read"), true),
+            (Some("mcp__.*__(write|delete)"), Agent::Codex, tool("mcp__files__write"), true),
+            (Some("^(Edit|Write)$"), Agent::Codex, tool("apply_patch"), true),
+            (Some("^Task$"), Agent::Claude, tool("Agent"), true),
+            (Some("^Agent$"), Agent::Claude, tool("Task"), true),
+            (Some("^Agent$"), Agent::Codex, tool("spawn_agent"), true),
             (Some("mcp__memory"), Agent::Claude, tool("mcp__memory__read"), false),
             (Some("Task"), Agent::Claude, tool("Agent"), true),
             (Some("Agent"), Agent::Claude, tool("Task"), true),
@@ -108,7 +241,9 @@ mod tests {
             (Some("Bash"), Agent::Claude, json!({"hook_event_name": "PreToolUse", "toolName": "Bash"}), true),
             (Some("startup|resume"), Agent::Claude, start("resume"), true),
             (Some("startup|resume"), Agent::Claude, start("clear"), false),
+            (Some("^(start|res)"), Agent::Claude, start("resume"), true),
             (Some("Bash"), Agent::Claude, json!({"hook_event_name": "Stop"}), true),
+            (Some("^Bash$"), Agent::Claude, json!({"hook_event_name": "Stop"}), true),
             (Some("notes"), Agent::Claude, json!({"hook_event_name": "FileChanged", "file_path": "/p/notes"}), true),
             (Some("notes"), Agent::Claude, json!({"hook_event_name": "FileChanged", "file_path": "/notes/p"}), false),
             (Some("Task"), Agent::Claude, json!({"hook_event_name": "SubagentStart", "agent_type": "Agent"}), false),
@@ -127,19 +262,60 @@ mod tests {
     }
 
     #[test]
-    fn a_pattern_that_is_not_understood_is_refused_and_never_matches_everything() {
-        for pattern in [".*", "Bash.*", "^Bash$", "(Edit)", "[a]", "a+", "a?", "a\\b", "Edit,Write", "**", "Bash\u{0}"]
-        {
-            assert!(
-                matches!(Matcher::parse(Some(pattern)), Err(MatcherError::Unsupported { .. })),
-                "{pattern:?} was taken"
-            );
+    fn a_pattern_that_cannot_be_read_is_refused_and_never_matches_everything() {
+        for pattern in ["(Edit", "[a", "**", "+", "^(?!Bash)", "(?<=a)b", r"(a)\1", r"\q", "a{2", "a{99999}{99999}"] {
+            assert!(matches!(Matcher::parse(Some(pattern)), Err(MatcherError::Regex { .. })), "{pattern:?} was taken");
         }
-        for pattern in ["|", "Bash|", "|Bash", "Edit||Write", "Edit| |Write"] {
+        for pattern in ["|", "Bash|", "|Bash", "Edit||Write", "Edit| |Write", "Edit,"] {
             assert!(
                 matches!(Matcher::parse(Some(pattern)), Err(MatcherError::EmptyName { .. })),
                 "{pattern:?} was taken"
             );
+        }
+        let long = "a|".repeat(MAX_PATTERN_BYTES);
+        assert!(matches!(Matcher::parse(Some(&long)), Err(MatcherError::TooLong { .. })));
+        for pattern in ["Bash\0", "a.*\u{1b}b", "a\nb"] {
+            assert!(matches!(Matcher::parse(Some(pattern)), Err(MatcherError::ControlCharacter { .. })));
+        }
+    }
+
+    #[test]
+    fn no_pattern_takes_time_or_memory_beyond_its_bounds() {
+        let deep = format!("{}a{}", "(".repeat(2_000), ")".repeat(2_000));
+        for pattern in [&*deep, "(((a{50}){50}){50}){50}", "(.{1000}){1000}"] {
+            assert!(Matcher::parse(Some(pattern)).is_err(), "{pattern:.20} was taken");
+        }
+        // Backtracking engines need ages for this one.
+        let matcher = Matcher::parse(Some("^(a+)+$")).unwrap();
+        let began = std::time::Instant::now();
+        let name = "a".repeat(10_000) + "!";
+        assert!(!matcher.matches(&event(Agent::Claude, json!({"hook_event_name": "PreToolUse", "tool_name": name}))));
+        assert!(began.elapsed().as_secs() < 2, "{:?}", began.elapsed());
+    }
+
+    #[test]
+    fn each_agent_reads_its_own_lists() {
+        let tool = |agent| contract::of(agent, "PreToolUse");
+        let claude = tool(Agent::Claude);
+        let codex = tool(Agent::Codex);
+        let cases = [
+            (claude, "Edit,Write", "Write", true),
+            (codex, "Edit,Write", "Write", false),
+            (claude, "Edit | Write", "Write", true),
+            (codex, "Edit | Write", "Write", false),
+            (claude, "my-agent", "my-agent-2", false),
+            (codex, "my-agent", "my-agent-2", true),
+            (claude, "mcp__memory", "mcp__memory__read", false),
+            (claude, "mcp__memory__.*", "mcp__memory__read", true),
+            (codex, "Edit|Write", "apply_patch", true),
+            (claude, "bash", "Bash", false),
+            (contract::of(Agent::Claude, "SubagentStart"), "my-plugin:reviewer", "my-plugin:reviewer-2", true),
+            (contract::of(Agent::Claude, "StopFailure"), "rate_limit|overloaded", "overloaded", true),
+            (contract::of(Agent::Claude, "StopFailure"), "rate_limit,overloaded", "overloaded", false),
+        ];
+        for (contract, pattern, target, expected) in cases {
+            let matcher = Matcher::with_syntax(Syntax::of(contract), Some(pattern)).unwrap();
+            assert_eq!(matcher.matches_target(contract, target), expected, "{pattern} on {target}");
         }
     }
 }

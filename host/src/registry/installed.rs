@@ -77,6 +77,12 @@ pub(crate) enum InstallError {
     Unknown(String),
 }
 
+/// The one member that the lock files of all versions have.
+#[derive(Deserialize)]
+struct Version {
+    version: u32,
+}
+
 impl Lock {
     fn path(paths: &Paths) -> Result<PathBuf, InstallError> {
         Ok(paths.data_dir.as_ref().ok_or(InstallError::NoFolder)?.join("guests.json"))
@@ -96,13 +102,9 @@ impl Lock {
             Ok(_) => {}
             Err(source) => return Err(InstallError::Read { path, source }),
         }
-        // The version first: a later format need not look like this one.
-        #[derive(Deserialize)]
-        struct Version {
-            version: u32,
-        }
         match serde_json::from_slice(&bytes) {
             Ok(lock) => Ok(lock),
+            // A later format need not look like this one.
             Err(source) => match serde_json::from_slice::<Version>(&bytes) {
                 Ok(Version { version }) if version > LOCK_VERSION => Err(InstallError::Newer { path, version }),
                 _ => Err(InstallError::Damaged { path, source }),
@@ -259,13 +261,13 @@ mod grants {
         let plain = Vec::<Grant>::deserialize(deserializer)?;
         plain
             .into_iter()
-            .map(|grant| super::parse_grant(&grant.capability, grant.scope).map_err(D::Error::custom))
+            .map(|grant| super::parse_grant(&grant.capability, &grant.scope).map_err(D::Error::custom))
             .collect()
     }
 }
 
 /// Reads a grant: a capability's name and its scope.
-pub(crate) fn parse_grant(capability: &str, scope: Vec<String>) -> Result<Capability, String> {
+pub(crate) fn parse_grant(capability: &str, scope: &[String]) -> Result<Capability, String> {
     let request = serde_json::json!({ "capability": capability, "scope": scope, "reason": "" });
     match serde_json::from_value::<Request>(request) {
         Ok(Request { capability: Capability::Unknown { name, .. }, .. }) => {

@@ -1,6 +1,7 @@
 //! One call of one guest: from its compiled code to what it did.
 
 use std::collections::BTreeMap;
+use std::mem;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -105,25 +106,27 @@ impl Call {
         let mut store = Store::new(engine, state);
         let outcome = call(engine, &mut store, &component, fuel, limit);
         let left = store.get_fuel().unwrap_or_default();
-        let memory_bytes = store.data().memories.used_bytes;
-        let state = store.into_data();
+        let state = store.data_mut();
         let (outcome, not_granted) = match outcome {
             Ok(decision) => {
                 let (decision, not_granted) = state.grants.permit(decision);
-                (Ok((decision, state.effects)), not_granted)
+                (Ok((decision, mem::take(&mut state.effects))), not_granted)
             }
             Err(fault) => (Err(fault), None),
         };
-        Called {
+        let called = Called {
             outcome,
             not_granted,
             fuel: fuel.saturating_sub(left),
-            memory_bytes,
+            memory_bytes: state.memories.used_bytes,
             elapsed: began.elapsed(),
-            log: state.log,
-            refused: state.refused,
-            usage: Some(state.wasi.into_usage()),
-        }
+            log: mem::take(&mut state.log),
+            refused: mem::take(&mut state.refused),
+            usage: Some(state.wasi.end()),
+        };
+        // The process is about to end, and unmapping the guest's memory and code would only delay the answer.
+        mem::forget((store, component));
+        called
     }
 }
 

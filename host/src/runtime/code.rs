@@ -1,45 +1,130 @@
 //! Trusted compiled code: the one place that turns bytes into something to execute.
 //!
 //! Compiled code is native code. Loading it is safe if and only if our own compiler wrote it, so this module says who may hand
-//! it in, and nothing else in the host is allowed to use `unsafe`.
+//! it in, and nothing else in the host is allowed to use `unsafe`. Code is used where it lies, in the binary or in a mapped
+//! file: only the pages that a call needs are ever read.
 #![expect(unsafe_code, reason = "loading compiled code is unsafe by nature; see the argument at each use")]
 
 use std::fs::File;
-use std::io::Read as _;
 
-use wasmtime::Engine;
 use wasmtime::component::Component;
+use wasmtime::{Config, Engine};
 
 use super::fault::{Fault, FaultKind};
 
 /// Compiled code and where its trust comes from.
 pub(crate) enum Code {
     /// Put into this binary when it was built.
-    Embedded(&'static [u8]),
-    /// Opened from a cache file that only the user can write; see [`crate::registry::trusted_code`], which checks the opened
+    Embedded(&'static Aligned<[u8]>),
+    /// Opened from a cache file that only the user can write; see [`crate::registry::open_private`], which checks the opened
     /// file, not its name.
     Cached(File),
 }
+
+/// Bytes that begin where a page of memory may begin, so that they can be made executable in place.
+///
+/// Compiled code is aligned to the pages of its target: 4 KiB on x86-64, up to 64 KiB elsewhere.
+#[cfg_attr(target_arch = "x86_64", repr(C, align(4096)))]
+#[cfg_attr(not(target_arch = "x86_64"), repr(C, align(65536)))]
+pub(crate) struct Aligned<Bytes: ?Sized>(pub(crate) Bytes);
 
 impl Code {
     /// Loads the code. It fails if the code was made by another version of the engine, for another target or with other settings.
     pub(super) fn load(self, engine: &Engine) -> Result<Component, Fault> {
         let loaded = match self {
             // SAFETY: the bytes were written by `omc-compiler`, of the same engine version, while this binary was built, and
-            // they are part of it: whoever could change them could change the host.
-            Self::Embedded(bytes) => unsafe { Component::deserialize(engine, bytes) },
-            Self::Cached(mut file) => {
-                let mut bytes = Vec::new();
-                file.read_to_end(&mut bytes).map_err(|error| {
+            // they are part of it: whoever could change them could change the host. They live as long as the process, and
+            // nothing writes to them: the engine only reads, and `InPlace` changes protections and not contents.
+            #[cfg(unix)]
+            Self::Embedded(bytes) => unsafe { Component::deserialize_raw(engine, std::ptr::NonNull::from(&bytes.0)) },
+            // SAFETY: as above; the engine makes a copy of its own.
+            #[cfg(not(unix))]
+            Self::Embedded(bytes) => unsafe { Component::deserialize(engine, &bytes.0) },
+            Self::Cached(file) => {
+                let bytes = contents(&file).map_err(|error| {
                     Fault::new(FaultKind::NotCompiled, format!("failed to read compiled code: {error}"))
                 })?;
-                // SAFETY: `registry::trusted_code` opened the file without following links, and saw that it and its folder
-                // belong to the user and nobody else can write them. Into that folder only `omc-host guests add` writes, and
-                // what it writes comes from `omc-compiler`. Whoever can write there as the user can replace the host as well.
-                // The bytes are a private copy: a later change of the file does not reach them.
-                unsafe { Component::deserialize(engine, bytes) }
+                // SAFETY: `registry::open_private` opened the file without following links, and saw that it and its folder
+                // belong to the user and nobody else can write them. Into that folder only `omc-host guests add` writes, what
+                // it writes comes from `omc-compiler`, and it replaces files by renaming and never changes one that may be
+                // mapped. Whoever can write there as the user can replace the host as well.
+                #[cfg(unix)]
+                unsafe {
+                    Component::deserialize_raw(engine, bytes)
+                }
+                // SAFETY: as above.
+                #[cfg(not(unix))]
+                unsafe {
+                    Component::deserialize(engine, bytes)
+                }
             }
         };
         loaded.map_err(|error| Fault::new(FaultKind::NotCompiled, format!("compiled code does not load: {error:#}")))
+    }
+}
+
+/// The file's bytes, mapped for the rest of the process.
+#[cfg(unix)]
+fn contents(file: &File) -> std::io::Result<std::ptr::NonNull<[u8]>> {
+    use std::ptr::{self, NonNull};
+
+    use rustix::mm::{MapFlags, ProtFlags, mmap};
+
+    let length = usize::try_from(file.metadata()?.len()).map_err(|_| std::io::ErrorKind::FileTooLarge)?;
+    // SAFETY: a new mapping at an address of the system's choice touches no memory of ours. It is never unmapped.
+    let start = unsafe { mmap(ptr::null_mut(), length, ProtFlags::READ, MapFlags::PRIVATE, file, 0) }?;
+    let start = NonNull::new(start.cast::<u8>()).ok_or(std::io::ErrorKind::OutOfMemory)?;
+    Ok(NonNull::slice_from_raw_parts(start, length))
+}
+
+/// The file's bytes.
+#[cfg(not(unix))]
+fn contents(mut file: &File) -> std::io::Result<Vec<u8>> {
+    use std::io::Read as _;
+
+    let mut bytes = Vec::new();
+    file.read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// Makes the engine use embedded code in place instead of copying it.
+pub(super) fn use_code_in_place(config: &mut Config) {
+    #[cfg(unix)]
+    config.with_custom_code_memory(Some(std::sync::Arc::new(in_place::InPlace)));
+    #[cfg(not(unix))]
+    let _ = config;
+}
+
+#[cfg(unix)]
+mod in_place {
+    use rustix::mm::{MprotectFlags, mprotect};
+    use wasmtime::CustomCodeMemory;
+
+    use super::Aligned;
+
+    /// Changes the protection of code where it lies.
+    pub(super) struct InPlace;
+
+    impl InPlace {
+        fn protect(pointer: *const u8, length: usize, flags: MprotectFlags) -> wasmtime::Result<()> {
+            // SAFETY: the engine asks this for the code sections of images that it was given in `Code::load`: whole pages of
+            // our own mappings, which nobody holds a mutable reference to. They are never made writable.
+            unsafe { mprotect(pointer.cast_mut().cast(), length, flags) }?;
+            Ok(())
+        }
+    }
+
+    impl CustomCodeMemory for InPlace {
+        fn required_alignment(&self) -> usize {
+            align_of::<Aligned<()>>()
+        }
+
+        fn publish_executable(&self, pointer: *const u8, length: usize) -> wasmtime::Result<()> {
+            Self::protect(pointer, length, MprotectFlags::READ | MprotectFlags::EXEC)
+        }
+
+        fn unpublish_executable(&self, pointer: *const u8, length: usize) -> wasmtime::Result<()> {
+            Self::protect(pointer, length, MprotectFlags::READ)
+        }
     }
 }

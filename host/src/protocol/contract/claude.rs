@@ -16,6 +16,7 @@ pub static CLAUDE: [Contract; 33] = [
     Contract {
         halt: Carry::Stop,
         context: Context::Specific,
+        hook_timeout_s: Some(5),
         ..row(
             Kind::SessionStart,
             "SessionStart",
@@ -26,6 +27,7 @@ pub static CLAUDE: [Contract; 33] = [
     Contract {
         context: Context::Specific,
         message: false,
+        hook_timeout_s: Some(60),
         ..row(Kind::Setup, "Setup", Target::Member("trigger", &["init", "maintenance"]))
     },
     Contract {
@@ -44,6 +46,7 @@ pub static CLAUDE: [Contract; 33] = [
         halt: Carry::StopAndBlock,
         context: Context::Specific,
         timeout_ms: 30_000,
+        hook_timeout_s: Some(30),
         ..row(Kind::UserPromptSubmit, "UserPromptSubmit", Target::None)
     },
     Contract {
@@ -67,6 +70,7 @@ pub static CLAUDE: [Contract; 33] = [
         halt: Carry::StopAndBlock,
         context: Context::Specific,
         updated_input: Rewrite::Alone,
+        hook_timeout_s: Some(3),
         ..row(Kind::PreToolUse, "PreToolUse", TOOL)
     },
     // The person is about to be asked: to leave it at that is `ask`.
@@ -76,6 +80,7 @@ pub static CLAUDE: [Contract; 33] = [
         block: Carry::Behavior,
         halt: Carry::StopAndBlock,
         updated_input: Rewrite::InAllow,
+        hook_timeout_s: Some(5),
         ..row(Kind::PermissionRequest, "PermissionRequest", TOOL)
     },
     Contract { halt: Carry::Stop, ..row(Kind::PermissionDenied, "PermissionDenied", TOOL) },
@@ -84,11 +89,13 @@ pub static CLAUDE: [Contract; 33] = [
         block: Carry::Decision,
         halt: Carry::Stop,
         context: Context::Specific,
+        hook_timeout_s: Some(3),
         ..row(Kind::PostToolUse, "PostToolUse", TOOL)
     },
     Contract {
         halt: Carry::Stop,
         context: Context::Specific,
+        hook_timeout_s: Some(3),
         ..row(Kind::PostToolUseFailure, "PostToolUseFailure", TOOL)
     },
     Contract {
@@ -123,6 +130,7 @@ pub static CLAUDE: [Contract; 33] = [
     },
     Contract {
         context: Context::Specific,
+        hook_timeout_s: Some(3),
         ..row(Kind::SubagentStart, "SubagentStart", Target::Member("agent_type", &[]))
     },
     // Text for the model would make it go on: a stop that nobody refuses stays one, so context is not carried here. Nor is
@@ -130,9 +138,15 @@ pub static CLAUDE: [Contract; 33] = [
     Contract {
         block: Carry::Decision,
         silence: Silence::NoBytes,
+        hook_timeout_s: Some(5),
         ..row(Kind::SubagentStop, "SubagentStop", Target::Member("agent_type", &[]))
     },
-    Contract { block: Carry::Decision, silence: Silence::NoBytes, ..row(Kind::Stop, "Stop", Target::None) },
+    Contract {
+        block: Carry::Decision,
+        silence: Silence::NoBytes,
+        hook_timeout_s: Some(10),
+        ..row(Kind::Stop, "Stop", Target::None)
+    },
     Contract {
         message: false,
         ..row(
@@ -206,6 +220,7 @@ pub static CLAUDE: [Contract; 33] = [
         block: Carry::Decision,
         halt: Carry::AsBlock,
         context: Context::AsMessage,
+        hook_timeout_s: Some(10),
         ..row(Kind::PreCompact, "PreCompact", TRIGGER)
     },
     row(Kind::PostCompact, "PostCompact", TRIGGER),
@@ -231,6 +246,7 @@ pub static CLAUDE: [Contract; 33] = [
         message: false,
         timeout_ms: 1_500,
         max_timeout_ms: Some(60_000),
+        hook_timeout_s: Some(30),
         ..row(
             Kind::SessionEnd,
             "SessionEnd",

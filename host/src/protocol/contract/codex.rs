@@ -20,12 +20,14 @@ pub static CODEX: [Contract; 12] = [
     Contract {
         halt: Carry::Stop,
         context: Context::Specific,
+        hook_timeout_s: Some(5),
         ..row(Kind::SessionStart, "SessionStart", Target::Member("source", &["startup", "resume", "clear", "compact"]))
     },
     Contract {
         block: Carry::Decision,
         halt: Carry::Stop,
         context: Context::Specific,
+        hook_timeout_s: Some(30),
         ..row(Kind::UserPromptSubmit, "UserPromptSubmit", Target::None)
     },
     // A bare `allow`, `ask` and `continue:false` are errors here, and after an error the tool runs.
@@ -35,6 +37,7 @@ pub static CODEX: [Contract; 12] = [
         halt: Carry::AsBlock,
         context: Context::Specific,
         updated_input: Rewrite::WithAllow(&["Bash", "apply_patch"]),
+        hook_timeout_s: Some(3),
         ..row(Kind::PreToolUse, "PreToolUse", TOOL)
     },
     // The person is about to be asked: to leave it at that is `ask`.
@@ -43,6 +46,7 @@ pub static CODEX: [Contract; 12] = [
         ask: Carry::Unsaid,
         block: Carry::Behavior,
         halt: Carry::AsBlock,
+        hook_timeout_s: Some(5),
         ..row(Kind::PermissionRequest, "PermissionRequest", TOOL)
     },
     // The tool has run: a block puts its reason in the result's place.
@@ -50,20 +54,31 @@ pub static CODEX: [Contract; 12] = [
         block: Carry::Decision,
         halt: Carry::Stop,
         context: Context::Specific,
+        hook_timeout_s: Some(3),
         ..row(Kind::PostToolUse, "PostToolUse", TOOL)
     },
     // To refuse compaction takes the end of the turn.
-    Contract { block: Carry::Stop, halt: Carry::Stop, ..row(Kind::PreCompact, "PreCompact", TRIGGER) },
+    Contract {
+        block: Carry::Stop,
+        halt: Carry::Stop,
+        hook_timeout_s: Some(10),
+        ..row(Kind::PreCompact, "PreCompact", TRIGGER)
+    },
     Contract { halt: Carry::Stop, ..row(Kind::PostCompact, "PostCompact", TRIGGER) },
-    Contract { context: Context::Specific, ..row(Kind::SubagentStart, "SubagentStart", AGENT_TYPE) },
-    Contract { block: Carry::Decision, ..row(Kind::SubagentStop, "SubagentStop", AGENT_TYPE) },
-    Contract { block: Carry::Decision, ..row(Kind::Stop, "Stop", Target::None) },
+    Contract {
+        context: Context::Specific,
+        hook_timeout_s: Some(3),
+        ..row(Kind::SubagentStart, "SubagentStart", AGENT_TYPE)
+    },
+    Contract { block: Carry::Decision, hook_timeout_s: Some(5), ..row(Kind::SubagentStop, "SubagentStop", AGENT_TYPE) },
+    Contract { block: Carry::Decision, hook_timeout_s: Some(10), ..row(Kind::Stop, "Stop", Target::None) },
     Contract { timeout_ms: 1_000, max_timeout_ms: Some(3_000), ..row(Kind::Interrupt, "Interrupt", Target::None) },
     // Standard output is not read.
     Contract {
         message: false,
         timeout_ms: 1_000,
         max_timeout_ms: Some(3_000),
+        hook_timeout_s: Some(3),
         ..row(Kind::SessionEnd, "SessionEnd", Target::Member("reason", &["other"]))
     },
 ];

@@ -85,18 +85,39 @@ fn the_host_answers_before_the_agent_gives_up() {
     for row in all_rows() {
         let expected = match row.kind {
             Kind::SessionEnd | Kind::Interrupt => 800,
+            // Four fifths of the three seconds in our hooks files.
+            _ if row.hook_timeout_s == Some(3) => 2_400,
             _ => 2_500,
         };
         assert_eq!(row.deadline(), Duration::from_millis(expected), "{}", row.event);
         for timeout_ms in [1, 1_000, 1_500, 3_000, 5_000, 600_000, u32::MAX] {
             let deadline = row.deadline_within(timeout_ms);
             assert!(deadline.as_millis() * 100 <= u128::from(timeout_ms) * 80);
-            assert!(deadline.as_millis() <= u128::from(expected.max(800)));
+            assert!(deadline.as_millis() <= 2_500);
         }
     }
     // Three seconds are the most that Codex waits on these, whatever its hooks file says.
     assert_eq!(of(Agent::Codex, "Interrupt").deadline_within(500), Duration::from_millis(400));
     assert_eq!(of(Agent::Claude, "FutureEvent").deadline(), Duration::from_millis(800));
+}
+
+#[test]
+fn an_event_that_came_slowly_still_has_its_time_as_far_as_the_agent_waits() {
+    let began = Instant::now();
+    let ms = Duration::from_millis;
+    for (agent, event, read_after, due_after) in [
+        (Agent::Claude, "UserPromptSubmit", ms(0), ms(2_500)),
+        (Agent::Claude, "UserPromptSubmit", ms(4_000), ms(6_500)),
+        // Our hooks files give it three seconds.
+        (Agent::Claude, "PreToolUse", ms(0), ms(2_400)),
+        (Agent::Claude, "PreToolUse", ms(1_000), ms(2_400)),
+        (Agent::Claude, "SessionEnd", ms(100), ms(900)),
+        (Agent::Claude, "SessionEnd", ms(1_000), ms(1_200)),
+        (Agent::Claude, "SessionEnd", ms(4_000), ms(1_200)),
+    ] {
+        let due = of(agent, event).due(began, began + read_after);
+        assert_eq!(due - began, due_after, "{event} read after {read_after:?}");
+    }
 }
 
 #[test]
@@ -119,5 +140,15 @@ fn a_cap_counts_what_its_agent_counts() {
             (in_units, in_bytes),
             "{text} {limit}"
         );
+    }
+    for (text, limit, in_units, in_bytes) in [
+        ("abc", 2, "bc", "bc"),
+        ("abc", 3, "abc", "abc"),
+        ("가나다", 2, "나다", ""),
+        ("a🚀b", 2, "b", "b"),
+        ("a🚀b", 5, "a🚀b", "🚀b"),
+        ("", 0, "", ""),
+    ] {
+        assert_eq!((units.end(text, limit), bytes.end(text, limit)), (in_units, in_bytes), "{text} {limit}");
     }
 }

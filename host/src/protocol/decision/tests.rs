@@ -2,7 +2,7 @@ use serde_json::{Map, json};
 
 use super::*;
 use crate::protocol::event::Agent;
-use crate::protocol::samples;
+use crate::protocol::samples::{self, permutations};
 
 const CLAUDE: Agent = Agent::Claude;
 const CODEX: Agent = Agent::Codex;
@@ -35,19 +35,6 @@ fn with_input(guest: &str, decision: Decision, input: Value) -> Opinion {
 
 fn dropped(merged: &Merged) -> Vec<(&str, &str, Why)> {
     merged.dropped.iter().map(|dropped| (dropped.guest.as_str(), dropped.what, dropped.why)).collect()
-}
-
-/// Every order of `0..length`.
-fn permutations(length: usize) -> Vec<Vec<usize>> {
-    let Some(last) = length.checked_sub(1) else { return vec![Vec::new()] };
-    let insert = |order: Vec<usize>| {
-        (0..length).map(move |at| {
-            let mut order = order.clone();
-            order.insert(at, last);
-            order
-        })
-    };
-    permutations(last).into_iter().flat_map(insert).collect()
 }
 
 #[test]
@@ -132,7 +119,7 @@ fn no_guest_can_weaken_anothers_refusal() {
 
 #[test]
 fn what_an_event_cannot_carry_falls_back_or_is_dropped_and_recorded() {
-    use Why::{BecameBlock, NotCarried};
+    use Why::{BecameBlock, BecameHalt, NotCarried};
     let asked = format!("sure?{PARAGRAPH}{ASK_THE_USER}");
     let cases = [
         (CODEX, "PreToolUse", ask("sure?"), block(&asked), Some(("ask", BecameBlock))),
@@ -141,7 +128,7 @@ fn what_an_event_cannot_carry_falls_back_or_is_dropped_and_recorded() {
         (CODEX, "PreToolUse", Decision::Allow, Decision::Pass, Some(("allow", NotCarried))),
         (CODEX, "PermissionRequest", halt("end"), block("end"), Some(("halt", BecameBlock))),
         (CODEX, "PermissionRequest", ask("sure?"), ask("sure?"), None),
-        (CODEX, "PreCompact", block("no"), block("no"), None),
+        (CODEX, "PreCompact", block("no"), block("no"), Some(("block", BecameHalt))),
         (CODEX, "SessionStart", block("no"), Decision::Pass, Some(("block", NotCarried))),
         (CODEX, "SubagentStart", halt("end"), Decision::Pass, Some(("halt", NotCarried))),
         (CODEX, "Interrupt", block("no"), Decision::Pass, Some(("block", NotCarried))),
@@ -211,37 +198,101 @@ fn texts_are_joined_in_configured_order_and_blank_ones_left_out() {
     assert_eq!(merged.dropped.iter().map(|dropped| dropped.what).collect::<Vec<_>>(), lost);
 }
 
-#[test]
-fn a_text_over_the_cap_is_cut_at_a_line_and_says_so() {
-    let cases = [
+/// Texts that are too long for either agent, with a character that takes different lengths in each.
+fn long_texts() -> [(Agent, String); 5] {
+    [
         (CLAUDE, "파서 한 줄\n".repeat(3_000)),
         (CODEX, "파서 한 줄\n".repeat(3_000)),
         (CLAUDE, "🚀".repeat(20_000)),
         (CODEX, "🚀".repeat(20_000)),
         (CODEX, format!("short\n{}", "x".repeat(20_000))),
-    ];
-    for (agent, long) in cases {
+    ]
+}
+
+#[test]
+fn a_text_over_the_cap_is_whole_until_it_is_made_to_fit() {
+    for (agent, long) in long_texts() {
+        let event = samples::event(agent, "SubagentStart");
+        let merged = merge(&event, &[with_context("first", "mandatory"), with_context("second", &long)]);
+        assert_eq!(merged.context, Some(format!("mandatory\n\n{long}")));
+        assert_eq!(dropped(&merged), []);
+    }
+}
+
+#[test]
+fn of_a_text_over_the_cap_the_model_gets_beginning_end_and_where_the_whole_is() {
+    for (agent, long) in long_texts() {
         let event = samples::event(agent, "SubagentStart");
         let opinions =
             [with_context("first", "mandatory"), with_context("second", &long), with_context("third", "late")];
-        let merged = merge(&event, &opinions);
+        let mut saved = None;
+        let merged = merge(&event, &opinions).fit(event.contract(), &mut |whole| {
+            saved = Some(whole.to_owned());
+            Some("`.omc/spill/a.txt`".to_owned())
+        });
+        assert_eq!(saved, Some(format!("mandatory\n\n{long}\n\nlate")));
         let context = merged.context.as_deref().expect("a context");
         let cap = event.contract().cap;
-        assert!(cap.measure(context) <= cap.limit);
-        assert!(cap.measure(context) > cap.limit / 2, "{}", cap.measure(context));
-        let kept = context.strip_suffix(CUT_NOTE).expect("a note");
-        assert!(kept.starts_with("mandatory\n\n"));
-        assert!(!long.starts_with('파') || kept.ends_with('줄'), "cut within a line");
-        let expected = [("second", "context", Why::OverCap), ("third", "context", Why::OverCap)];
+        assert!((cap.limit / 2..=cap.limit).contains(&cap.measure(context)), "{}", cap.measure(context));
+        let (beginning, rest) = context.split_once("\n\n[The middle").expect("a note");
+        let (note, end) = rest.split_once("]\n\n").expect("the note's end");
+        assert!(note.contains("`.omc/spill/a.txt`"));
+        assert!(beginning.starts_with("mandatory\n\n") && end.ends_with("late"));
+        assert!(beginning.len() > end.len());
+        if long.starts_with('파') {
+            assert!(beginning.ends_with('줄') && end.starts_with('파'), "cut within a line");
+        }
+        let expected = [("second", "context", Why::Spilled), ("third", "context", Why::Spilled)];
         assert_eq!(dropped(&merged), expected);
     }
+}
+
+#[test]
+fn without_a_place_for_the_whole_a_text_is_cut_at_a_line_and_says_so() {
+    for (agent, long) in long_texts() {
+        for place in [None, Some("p".repeat(6_000))] {
+            let event = samples::event(agent, "SubagentStart");
+            let opinions =
+                [with_context("first", "mandatory"), with_context("second", &long), with_context("third", "late")];
+            let merged = merge(&event, &opinions).fit(event.contract(), &mut |_| place.clone());
+            let context = merged.context.as_deref().expect("a context");
+            let cap = event.contract().cap;
+            assert!((cap.limit / 2..=cap.limit).contains(&cap.measure(context)), "{}", cap.measure(context));
+            let kept = context.strip_suffix(CUT_NOTE).expect("a note");
+            assert!(kept.starts_with("mandatory\n\n"));
+            assert!(!long.starts_with('파') || kept.ends_with('줄'), "cut within a line");
+            let expected = [("second", "context", Why::OverCap), ("third", "context", Why::OverCap)];
+            assert_eq!(dropped(&merged), expected);
+        }
+    }
+}
+
+#[test]
+fn what_fits_is_neither_saved_nor_changed_and_every_text_is_looked_at() {
     let exactly = "x".repeat(10_000);
-    let merged = merge(&samples::event(CODEX, "SubagentStart"), &[with_context("g", &exactly)]);
+    let event = samples::event(CODEX, "SubagentStart");
+    let merged = merge(&event, &[with_context("g", &exactly)]).fit(event.contract(), &mut |_| panic!("saved"));
     assert_eq!(merged.context, Some(exactly));
 
-    let reasons: Vec<Opinion> = (0..4).map(|_| opinion("g", block(&"가".repeat(3_000)))).collect();
-    let merged = merge(&samples::event(CODEX, "Stop"), &reasons);
-    assert!(merged.decision.reason().is_some_and(|reason| reason.len() <= 10_000));
+    let long = "가".repeat(12_000);
+    let effects = Effects { context: vec![long.clone()], messages: vec![long.clone()], updated_input: None };
+    let all = Opinion { effects, ..opinion("g", block(&long)) };
+    let event = samples::event(CLAUDE, "PreToolUse");
+    let mut saved = 0;
+    let merged = merge(&event, &[all]).fit(event.contract(), &mut |_| {
+        saved += 1;
+        None
+    });
+    assert_eq!(saved, 3);
+    let kinds: Vec<&str> = merged.dropped.iter().map(|dropped| dropped.what).collect();
+    assert_eq!(kinds, ["reason", "context", "message"]);
+}
+
+#[test]
+fn a_weaker_decision_is_recorded_as_outvoted() {
+    let opinions = [opinion("a", Decision::Allow), opinion("b", block("no")), opinion("c", ask("sure?"))];
+    let merged = merge(&samples::event(CLAUDE, "PreToolUse"), &opinions);
+    assert_eq!(dropped(&merged), [("a", "allow", Why::Outvoted), ("c", "ask", Why::Outvoted)]);
 }
 
 #[test]

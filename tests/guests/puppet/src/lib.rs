@@ -166,6 +166,8 @@ omc_guest::export!(Puppet, {
         { "capability": "omc", "scope": ["rw:/omc", "ro:/omc/read-only"], "reason": "tries files" },
         { "capability": "env", "scope": ["PUPPET"], "reason": "tries variables" },
         { "capability": "transcript", "reason": "tries the transcript" },
-        { "capability": "update-input", "reason": "tries to rewrite" }
+        { "capability": "update-input", "reason": "tries to rewrite" },
+        { "capability": "allow", "reason": "tries to let things happen" },
+        { "capability": "halt", "reason": "tries to end the turn" }
     ]
 });

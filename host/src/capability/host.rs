@@ -6,13 +6,14 @@
 use std::borrow::Cow;
 use std::io::Write;
 
+use omc_tool::Output;
 use serde_json::Value;
 use wasmtime::component::{HasSelf, Linker, Resource};
 
 use crate::runtime::{GuestState, LogLine, wit};
 use crate::surroundings::Surroundings;
 use crate::text;
-use wit::types::{AccessError, EffectError};
+use wit::types::{AccessError, EffectError, FileOperation};
 
 use super::{lock, transcript};
 
@@ -71,10 +72,7 @@ impl wit::types::HostEvent for GuestState {
     }
 
     fn prompt(&mut self, _: Resource<EventHandle>) -> wasmtime::Result<Option<String>> {
-        Ok(self.event.prompt().map(|prompt| match prompt {
-            Cow::Borrowed(prompt) => bounded(prompt),
-            Cow::Owned(prompt) => bounded(&prompt),
-        }))
+        Ok(self.event.prompt().map(bounded_cow))
     }
 
     fn tool_name(&mut self, _: Resource<EventHandle>) -> wasmtime::Result<Option<String>> {
@@ -89,6 +87,49 @@ impl wit::types::HostEvent for GuestState {
         Ok(self.event.pointer(&pointer).and_then(Value::as_str).map(bounded))
     }
 
+    fn permission_mode(&mut self, _: Resource<EventHandle>) -> wasmtime::Result<Option<String>> {
+        Ok(self.event.permission_mode().map(bounded))
+    }
+
+    fn source(&mut self, _: Resource<EventHandle>) -> wasmtime::Result<Option<String>> {
+        Ok(self.event.source().map(bounded))
+    }
+
+    fn tool_kind(&mut self, _: Resource<EventHandle>) -> wasmtime::Result<Option<String>> {
+        Ok(self.event.tool_call().map(|call| call.kind().name().to_owned()))
+    }
+
+    fn tool_paths(
+        &mut self,
+        _: Resource<EventHandle>,
+    ) -> wasmtime::Result<Result<Vec<wit::types::ToolPath>, AccessError>> {
+        let paths = self.event.tool_call().map_or(Ok(Vec::new()), |call| call.paths());
+        Ok(match paths {
+            Ok(paths) => Ok(paths.into_iter().map(tool_path).collect()),
+            Err(omc_tool::TooMany) => Err(AccessError::TooLarge),
+        })
+    }
+
+    fn tool_command(&mut self, _: Resource<EventHandle>) -> wasmtime::Result<Option<String>> {
+        Ok(self.event.tool_call().and_then(|call| call.command()).map(bounded_cow))
+    }
+
+    fn tool_result(&mut self, _: Resource<EventHandle>) -> wasmtime::Result<Option<String>> {
+        Ok(match self.event.tool_call().and_then(|call| call.output()) {
+            None => None,
+            Some(Output::Text(text)) => Some(bounded_cow(text)),
+            Some(Output::Json(value)) => json_text(value),
+        })
+    }
+
+    fn tool_failed(&mut self, _: Resource<EventHandle>) -> wasmtime::Result<Option<bool>> {
+        Ok(self.event.tool_call().and_then(|call| call.failed()))
+    }
+
+    fn tool_interrupted(&mut self, _: Resource<EventHandle>) -> wasmtime::Result<bool> {
+        Ok(self.event.tool_call().is_some_and(|call| call.interrupted()))
+    }
+
     fn drop(&mut self, _: Resource<EventHandle>) -> wasmtime::Result<()> {
         Ok(())
     }
@@ -96,6 +137,27 @@ impl wit::types::HostEvent for GuestState {
 
 fn bounded(text: &str) -> String {
     text::cut_to_bytes(text, MAX_TEXT_BYTES).to_owned()
+}
+
+/// A text that was put together is already a copy; one that is lent is copied here, and not before it is cut.
+fn bounded_cow(text: Cow<'_, str>) -> String {
+    match text {
+        Cow::Borrowed(text) => bounded(text),
+        Cow::Owned(mut text) => {
+            text.truncate(text::cut_to_bytes(&text, MAX_TEXT_BYTES).len());
+            text
+        }
+    }
+}
+
+fn tool_path(named: omc_tool::ToolPath) -> wit::types::ToolPath {
+    let operation = match named.operation {
+        omc_tool::Operation::Read => FileOperation::Read,
+        omc_tool::Operation::Write => FileOperation::Write,
+        omc_tool::Operation::Edit => FileOperation::Edit,
+        omc_tool::Operation::Delete => FileOperation::Delete,
+    };
+    wit::types::ToolPath { path: named.path, operation }
 }
 
 /// The JSON text of a value, unless it is too long. It is never longer in memory than the bound.

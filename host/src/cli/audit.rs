@@ -79,6 +79,9 @@ const INTERFACES: &[(&str, Option<&str>)] = &[
     ("omc:hook/state-lock", Some("omc")),
     ("omc:hook/transcript", Some("transcript")),
     ("omc:hook/environment", Some("env")),
+    ("omc:hook/project-files", Some("read")),
+    ("omc:hook/git", Some("git")),
+    ("omc:hook/session-environment", Some("session-environment")),
 ];
 
 pub(super) fn run(args: &Args, paths: &Paths) -> Result<bool> {

@@ -109,7 +109,12 @@ fn begin(store: &Store, session: &SessionId, project_path: Option<&str>, start: 
         start.modes.retain(|mode| *mode != Keyword::Autopilot);
         start.autopilot_elsewhere = true;
     }
-    let mut modes: Vec<Mode> = start.modes.iter().filter_map(|mode| Mode::from_name(mode.name())).collect();
+    let mut modes: Vec<Mode> = start
+        .modes
+        .iter()
+        .filter(|mode| mode.sort().is_mode())
+        .filter_map(|mode| Mode::from_name(mode.name()))
+        .collect();
     if modes.is_empty() {
         return;
     }

@@ -115,8 +115,12 @@ pub(super) const WORK: &[&str] = &[
     "code", "scan", "audit", "find", "search", "look", "analyze", "analyse", "generate", "integrate", "configure",
     "install", "keep", "push", "get", "bring", "drive", "cover", "harden", "polish", "drop", "wire", "hook",
     "prepare", "produce", "translate", "close", "tackle", "attack", "triage", "reduce", "format", "lint", "bump",
-    "validate", "support", "scaffold", "bootstrap", "prototype", "deliver", "crush",
+    "validate", "support", "scaffold", "bootstrap", "prototype", "deliver", "crush", "prune", "dedupe", "de-duplicate",
+    "cleanup", "strip", "purge", "eliminate",
 ];
+
+/// Verbs that clean up code.
+pub(super) const CLEANING: &[&str] = &["clean", "cleanup", "refactor", "simplify", "dedupe", "de-duplicate", "prune"];
 
 /// Objects after a keyword that is a verb: "ralph this", "ulw the rest".
 pub(super) const OBJECTS: &[&str] = &[

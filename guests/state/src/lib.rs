@@ -30,6 +30,7 @@ mod pending;
 mod prd;
 mod session;
 mod skill;
+mod skill_sessions;
 #[cfg(test)]
 mod testing;
 mod text;

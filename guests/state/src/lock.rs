@@ -35,9 +35,18 @@ impl Store {
         session: &SessionId,
         work: impl FnOnce(&Self) -> Result<T, Error>,
     ) -> Result<T, Error> {
-        let name = session.lock_name();
-        let Some(_guard) = locker.lock(&name, LOCK_WAIT) else {
-            return Err(Error::Busy { name });
+        self.locked_as(locker, &session.lock_name(), work)
+    }
+
+    /// The same under a lock of this name, for a file that sessions share.
+    pub(crate) fn locked_as<L: Locker, T>(
+        &self,
+        locker: &L,
+        name: &str,
+        work: impl FnOnce(&Self) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        let Some(_guard) = locker.lock(name, LOCK_WAIT) else {
+            return Err(Error::Busy { name: name.to_owned() });
         };
         work(self)
     }

@@ -34,6 +34,9 @@ struct Scene {
     world: World,
 }
 
+/// Puts something in a place, given the path of that and of a folder outside.
+type Plant = fn(&Path, &Path);
+
 /// What the puppet reported: the record of its call, and how each step went.
 struct Acted {
     record: Value,
@@ -73,6 +76,11 @@ impl Scene {
     fn outside(&self) -> Snapshot {
         let trees = ["project", "home", "outside"].map(|tree| self.world.path(tree));
         Snapshot::of(&trees, &[self.omc(""), self.world.path("home/.local/state")])
+    }
+
+    /// Writes the user's configuration.
+    fn configure(&self, text: &str) {
+        write(&self.world.path("home/.config/omc-host/config.toml"), 0o600, text.as_bytes());
     }
 
     fn read_only(&self) -> Snapshot {
@@ -355,6 +363,8 @@ fn files_without_end_are_read_to_a_limit() {
 #[test]
 fn folders_without_end_are_listed_to_a_limit() {
     let scene = Scene::new();
+    // On a busy machine the limit on time would come first.
+    scene.configure("[limits]\ncall-deadline-ms = 60_000\n");
     fs::create_dir(scene.omc("many")).unwrap();
     for number in 0..10_100 {
         fs::File::create(scene.omc("many").join(number.to_string())).unwrap();
@@ -365,9 +375,6 @@ fn folders_without_end_are_listed_to_a_limit() {
 
 #[test]
 fn an_omc_that_is_not_the_users_own_folder_gives_nothing() {
-    /// Puts something in the place of `.omc`, given the path of that and of a folder outside.
-    type Plant = fn(&Path, &Path);
-
     let plants: &[(&str, Plant)] = &[
         ("a link to a folder", |omc, elsewhere| symlink(elsewhere, omc).unwrap()),
         ("a dangling link", |omc, elsewhere| symlink(elsewhere.join("new"), omc).unwrap()),
@@ -400,6 +407,35 @@ fn an_omc_that_is_not_the_users_own_folder_gives_nothing() {
         assert_eq!(run.code, Some(0), "{what}");
         assert_eq!(scene.run(&scene.event("Stop", &json!({}))).stdout, b"", "{what}");
         before.assert_same(&Snapshot::of(&trees, &[]), what);
+    }
+}
+
+#[test]
+fn a_text_that_is_too_long_is_not_kept_where_a_repository_leads_it() {
+    let plants: &[(&str, Plant)] = &[
+        ("a link to a folder", |spill, elsewhere| symlink(elsewhere, spill).unwrap()),
+        ("a dangling link", |spill, elsewhere| symlink(elsewhere.join("new"), spill).unwrap()),
+        ("a file", |spill, _| write(spill, 0o600, b"x")),
+        ("a pipe", |spill, _| {
+            rustix::fs::mknodat(rustix::fs::CWD, spill, rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
+        }),
+        ("a link in it", |spill, elsewhere| {
+            create_dirs(spill);
+            symlink(elsewhere.join("deep"), spill.join(".gitignore")).unwrap();
+        }),
+    ];
+    for (what, plant) in plants {
+        let scene = Scene::new();
+        plant(&scene.omc("spill"), &scene.world.path("outside/folder"));
+        let before = scene.outside();
+        let more =
+            json!({"prompt": "ralph: fix src/queue.rs until tests pass", "puppet": [{"context-of-units": 9990}]});
+        let run = scene.run(&scene.event("UserPromptSubmit", &more));
+        let answer: Value = serde_json::from_slice(&run.stdout).expect("an answer");
+        let context = answer["hookSpecificOutput"]["additionalContext"].as_str().expect("a context");
+        assert!(context.starts_with("[MAGIC KEYWORD: RALPH]") && context.len() <= 10_000, "{what}: {context}");
+        assert!(run.took < IN_TIME, "{what}: it took {:?}", run.took);
+        before.assert_same(&scene.outside(), what);
     }
 }
 
@@ -439,6 +475,27 @@ fn an_event_that_comes_slowly_is_judged_all_the_same() {
     let run = Running::start_slowly(scene.world.host(["hook", "--agent", "claude"]), pieces, PAUSE).finish();
     assert!(run.took > PAUSE * 4);
     assert!(String::from_utf8_lossy(&run.stdout).contains("not here"), "{}", scene.world.trail());
+}
+
+#[test]
+fn a_host_that_is_held_up_lets_nothing_past_a_required_guest() {
+    use rustix::process::{Pid, Signal, kill_process};
+
+    let scene = Scene::new();
+    scene.configure("[guests.puppet]\nrequired = true\nlimits = { fuel = 1_000_000_000_000 }\n");
+    let more = json!({"tool_name": "Bash", "tool_input": {"command": "ls"}, "puppet": [{"loop": null}]});
+    let event = scene.event("PreToolUse", &more);
+    let running = Running::start(scene.world.host(["hook", "--agent", "claude"]), event.to_string().into_bytes());
+    // The guest is at it when the host is stopped, and every deadline has passed when it goes on.
+    let host = Pid::from_child(&running.child);
+    thread::sleep(Duration::from_millis(400));
+    kill_process(host, Signal::STOP).unwrap();
+    thread::sleep(Duration::from_millis(2_500));
+    kill_process(host, Signal::CONT).unwrap();
+    let run = running.finish();
+    let answer = String::from_utf8_lossy(&run.stdout);
+    assert_eq!(run.code, Some(0));
+    assert!(answer.contains("\"deny\"") && answer.contains("is required here and could not judge"), "{answer}");
 }
 
 #[test]
@@ -557,7 +614,7 @@ fn a_guest_that_misbehaves_costs_no_other_guest_its_say() {
     let scene = Scene::new();
     // Enough to get in the way of others, and short, because there are many rounds.
     let limits = "[guests.puppet.limits]\ncall-deadline-ms = 60\nfuel = 1_000_000_000_000\n";
-    write(&scene.world.path("home/.config/omc-host/config.toml"), 0o600, limits.as_bytes());
+    scene.configure(limits);
     for round in 0..ROUNDS {
         let step = [json!({"loop": null}), json!({"sleep-ms": 5000}), json!({"allocate": null})][round % 3].clone();
         let more = json!({"prompt": "ralph: fix src/queue.rs until all tests pass", "session_id": format!("s{round}"), "puppet": [step]});

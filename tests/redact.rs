@@ -111,6 +111,9 @@ fn found(text: &str) -> Option<(String, usize)> {
     if hex == 64 {
         return Some(("[DIGEST]".to_owned(), hex));
     }
+    if hex == 24 && text[hex..].starts_with(".txt") {
+        return Some(("[DIGEST]".to_owned(), hex));
+    }
     let first = text.chars().next()?;
     let run = text.chars().take_while(|letter| *letter == first).count();
     (run > LONGEST_RUN).then(|| (format!("[{first} ×{run}]"), run * first.len_utf8()))

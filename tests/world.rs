@@ -20,6 +20,13 @@ use tempfile::TempDir;
 /// Longest time for one run of the host. It answers within 2.5 s; the rest is for a machine with other work.
 const LIMIT: Duration = Duration::from_secs(10);
 
+/// Length of a world's path: texts that name it are cut at the same place on every machine. Long enough for most machines' folder
+/// for temporary files, and short enough for the path of a socket.
+const ROOT_LENGTH: usize = 72;
+
+/// Length of the random end of a world's path.
+const RANDOM_LENGTH: usize = 6;
+
 /// How often a run is looked at.
 const LOOK: Duration = Duration::from_millis(1);
 
@@ -51,9 +58,12 @@ impl World {
     }
 
     fn without_guests() -> Self {
-        let dir = tempfile::tempdir().expect("a temporary folder");
-        let root = dir.path().canonicalize().expect("the folder was just created");
-        let world = Self { root, _dir: dir };
+        let temporary = std::env::temp_dir().canonicalize().expect("there is a folder for temporary files");
+        let padding = ROOT_LENGTH.saturating_sub(temporary.as_os_str().len() + "/".len() + RANDOM_LENGTH);
+        let prefix = "w".repeat(padding);
+        let dir = tempfile::Builder::new().prefix(&prefix).rand_bytes(RANDOM_LENGTH).tempdir_in(temporary);
+        let dir = dir.expect("a temporary folder");
+        let world = Self { root: dir.path().to_owned(), _dir: dir };
         for folder in ["home", "outside"] {
             create_dirs(&world.path(folder));
         }
@@ -103,7 +113,7 @@ pub(crate) struct Run {
 
 /// A run under way.
 pub(crate) struct Running {
-    child: Child,
+    pub(crate) child: Child,
     began: Instant,
     stdout: JoinHandle<Vec<u8>>,
     stderr: JoinHandle<Vec<u8>>,

@@ -1,12 +1,13 @@
 //! The path of one event, top to bottom: the agent's bytes in, an answer out, records left behind.
 //!
 //! [`handle`] is what `omc-host hook` does. It always gives an answer, in time and in the agent's dialect: the work is done on a
-//! thread of its own, and if that panics or is late, the answer is silence and the trail says so.
+//! thread of its own, and if that panics or is late, the answer is silence (or what a required guest's failure means) and the
+//! trail says so.
 
 use std::error::Error;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
 use std::sync::mpsc;
+use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -35,15 +36,19 @@ pub struct Answer {
 
 /// Records and where they go.
 struct Trail {
-    paths: Paths,
+    /// Absent where they were not found in time: to look for them must not hold up the answer.
+    paths: Option<Paths>,
     records: Vec<Record>,
 }
 
 impl Answer {
     /// Writes the trail. What goes wrong with that is nobody's to hear: the agent has its answer.
     pub fn leave_trail(self) {
-        if let Some(folder) = &self.trail.paths.state_dir {
-            drop(audit::append(folder, &self.trail.records));
+        let Trail { paths, records } = self.trail;
+        let paths = paths
+            .unwrap_or_else(|| Paths::resolve(&Env::from_process(), None, std::env::current_dir().ok().as_deref()));
+        if let Some(folder) = &paths.state_dir {
+            drop(audit::append(folder, &records));
         }
     }
 }
@@ -58,7 +63,6 @@ pub fn handle(agent: Option<&str>, began: Instant, complaint: Option<&str>) -> A
     };
     let dialect = dialect::resolve(agent, &payload, &|name| std::env::var_os(name).is_some());
     let event = Arc::new(dialect.decode(payload));
-    let silent = || dialect.silent(&event);
 
     let mut notes = Vec::new();
     notes.extend(complaint.map(|complaint| format!("wrong arguments: {complaint}")));
@@ -76,10 +80,11 @@ pub fn handle(agent: Option<&str>, began: Instant, complaint: Option<&str>) -> A
 
     let (sender, receiver) = mpsc::channel();
     let deadline = event.contract().due(began, Instant::now());
+    let standby = Arc::new(OnceLock::new());
     let work = {
-        let (event, env, notes) = (Arc::clone(&event), env.clone(), notes.clone());
+        let (event, notes, standby) = (Arc::clone(&event), notes.clone(), Arc::clone(&standby));
         move || {
-            let work = || answer(dialect, &event, unreadable, &env, deadline, notes);
+            let work = || answer(dialect, &event, unreadable, &env, deadline, &standby, notes);
             // Nobody listens after the deadline.
             drop(sender.send(catch_unwind(AssertUnwindSafe(work))));
         }
@@ -94,25 +99,28 @@ pub fn handle(agent: Option<&str>, began: Instant, complaint: Option<&str>) -> A
     };
     notes.push(failure);
     Answer {
-        reply: silent(),
-        trail: Trail::about(&About::event(&event, None), Paths::resolve(&env, None, None), notes),
+        reply: standby.get().cloned().unwrap_or_else(|| dialect.silent(&event)),
+        trail: Trail::about(&About::event(&event, None), None, notes),
     }
 }
 
 impl Trail {
-    fn about(about: &About, paths: Paths, notes: Vec<String>) -> Self {
+    fn about(about: &About, paths: Option<Paths>, notes: Vec<String>) -> Self {
         Self { paths, records: notes.into_iter().map(|note| about.note(note)).collect() }
     }
 }
 
 /// From an event to its answer. Of an event that could not be read only the beginning is there: enough to know who is
 /// responsible for it, not enough to judge, so that only required guests count, as if each had failed.
+///
+/// `standby` is what is said if this comes to no end in time: from the moment it is known that a guest is required.
 fn answer(
     dialect: &dyn Dialect,
     event: &Arc<Event>,
     unreadable: Option<Fault>,
     env: &Env,
     deadline: Instant,
+    standby: &OnceLock<Reply>,
     mut notes: Vec<String>,
 ) -> Answer {
     let surroundings = Arc::new(Surroundings::find(event, env));
@@ -136,25 +144,30 @@ fn answer(
     let problems = |notes: &mut Vec<String>| notes.extend(config.problems().map(ToString::to_string));
     if handlers.is_empty() && missing.is_empty() {
         problems(&mut notes);
-        return Answer { reply: dialect.silent(event), trail: Trail::about(&about, paths, notes) };
+        return Answer { reply: dialect.silent(event), trail: Trail::about(&about, Some(paths), notes) };
     }
     if let Err(refusal) = &config.state {
         notes.push(format!("no project, so guests have no files: {}", with_causes(refusal)));
     }
 
+    let missing_opinions =
+        || missing.iter().filter(|_| asks_for_permission(event)).map(|guest| closed_as_missing(guest));
+    if !missing.is_empty() || handlers.iter().any(|handler| handler.policy.required) {
+        let called = failed(&handlers, &Fault::host("the host came to no answer"));
+        let opinions: Vec<_> = opinions(&handlers, &called).chain(missing_opinions()).collect();
+        // It is set once, here.
+        let _first = standby.set(dialect.encode(event, &merge(event, &opinions)));
+    }
     let called = match unreadable {
         None => call(&handlers, event, &surroundings, deadline),
         Some(fault) => failed(&handlers, &fault),
     };
-    let mut opinions: Vec<_> = handlers.iter().zip(&called).map(|(handler, called)| opinion(handler, called)).collect();
-    if asks_for_permission(event) {
-        opinions.extend(missing.into_iter().map(failed_closed_as_missing));
-    }
+    let opinions: Vec<_> = opinions(&handlers, &called).chain(missing_opinions()).collect();
     let mut save = |text: &str| save(&surroundings, text, deadline + GRACE / 2, &mut notes);
     let merged = merge(event, &opinions).fit(event.contract(), &mut save);
     let reply = dialect.encode(event, &merged);
     problems(&mut notes);
-    let mut trail = Trail::about(&about, paths, notes);
+    let mut trail = Trail::about(&about, Some(paths), notes);
     trail
         .records
         .extend(handlers.iter().zip(&called).map(|(handler, called)| about.call(&handler.guest, called, &merged)));
@@ -212,9 +225,14 @@ fn asks_for_permission(event: &Event) -> bool {
 }
 
 /// What stands in for a required guest that is not there: taking it away must not be a way around it.
-fn failed_closed_as_missing(guest: &str) -> Opinion {
+fn closed_as_missing(guest: &str) -> Opinion {
     let decision = FailurePolicy::Closed.decide(guest, "it is not there");
     Opinion { guest: guest.to_owned(), decision, effects: Effects::default() }
+}
+
+/// What the guests said, in their order.
+fn opinions<'a>(handlers: &'a [Handler], called: &'a [Called]) -> impl Iterator<Item = Opinion> + 'a {
+    handlers.iter().zip(called).map(|(handler, called)| opinion(handler, called))
 }
 
 /// What a guest said, or what its failure policy says in its place.

@@ -18,7 +18,7 @@ pub const MAX_MANIFEST_BYTES: usize = 64 * 1024;
 
 /// Longest name of a guest, in characters: it becomes a folder's name and a table's key.
 const MAX_NAME_CHARS: usize = 64;
-/// Most subscriptions and most requests in one manifest; each is looked at on an event.
+/// Most subscriptions, requests and entries of a request's scope in one manifest; each is looked at on an event.
 const MAX_ENTRIES: usize = 64;
 
 /// What a guest says about itself.
@@ -250,6 +250,9 @@ impl TryFrom<RawRequest> for Request {
     type Error = ManifestError;
 
     fn try_from(raw: RawRequest) -> Result<Self, ManifestError> {
+        if raw.scope.len() > MAX_ENTRIES {
+            return Err(ManifestError::TooMany { what: "entries in a scope", count: raw.scope.len() });
+        }
         let name = raw.capability.as_str();
         let refused = |scope: &str| ManifestError::Scope { capability: name.to_owned(), scope: scope.to_owned() };
         let scopeless = |capability: Capability| {
@@ -437,5 +440,8 @@ mod tests {
         let event = r#"{"event": "stop"},"#.repeat(MAX_ENTRIES + 1);
         let many = format!(r#"{{"name": "a", "version": "1", "subscriptions": [{}]}}"#, event.trim_end_matches(','));
         assert!(matches!(Manifest::parse(many.as_bytes()), Err(ManifestError::TooMany { .. })));
+        let scope = vec!["A"; MAX_ENTRIES + 1];
+        let request = serde_json::json!({"capability": "env", "scope": scope, "reason": ""});
+        assert!(serde_json::from_value::<Request>(request).is_err());
     }
 }

@@ -6,6 +6,7 @@
 
 mod audit;
 mod check;
+mod explain;
 mod guests;
 mod hook;
 mod log;
@@ -47,6 +48,9 @@ enum Command {
         #[arg(long, value_name = "NAME")]
         agent: Option<String>,
     },
+    /// Run one event dry, on copies, and show which guests it calls and why, what each says, and what the agent would get
+    #[command(after_help = explain::EXAMPLES)]
+    Explain(explain::Args),
     /// Show what each guest can do: imports in the binary, what it requests, what it is granted
     #[command(after_help = audit::EXAMPLES)]
     Audit(audit::Args),
@@ -81,6 +85,7 @@ pub fn run(args: Vec<OsString>, began: Instant) -> ExitCode {
     let outcome = catch_unwind(AssertUnwindSafe(|| match cli.command {
         // Only with `--help`, which the parser has answered.
         Command::Hook { .. } => Ok(true),
+        Command::Explain(args) => explain::run(&args, &env),
         Command::Audit(args) => audit::run(&args, &paths),
         Command::Log(args) => log::run(&args, &paths),
         Command::Check(args) => check::run(&args, &env),

@@ -12,11 +12,12 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::audit::{self, About, Record};
+use crate::capability::session_environment;
 use crate::config::{Env, Paths};
 use crate::input::{self, Input, Unreadable};
 use crate::policy::{FailurePolicy, Grants};
 use crate::protocol::contract::Carry;
-use crate::protocol::decision::{Effects, Opinion, merge};
+use crate::protocol::decision::{Effects, Merged, Opinion, merge};
 use crate::protocol::dialect::{self, Dialect, Reply};
 use crate::protocol::event::{Event, Kind};
 use crate::registry::{Handler, Registry};
@@ -31,14 +32,16 @@ const GRACE: Duration = Duration::from_millis(100);
 pub struct Answer {
     /// What the agent gets.
     pub reply: Reply,
-    trail: Trail,
+    /// What the guests say together, if any was called.
+    pub(crate) merged: Option<Merged>,
+    pub(crate) trail: Trail,
 }
 
 /// Records and where they go.
-struct Trail {
+pub(crate) struct Trail {
     /// Absent where they were not found in time: to look for them must not hold up the answer.
     paths: Option<Paths>,
-    records: Vec<Record>,
+    pub(crate) records: Vec<Record>,
 }
 
 impl Answer {
@@ -84,7 +87,10 @@ pub fn handle(agent: Option<&str>, began: Instant, complaint: Option<&str>) -> A
     let work = {
         let (event, notes, standby) = (Arc::clone(&event), notes.clone(), Arc::clone(&standby));
         move || {
-            let work = || answer(dialect, &event, unreadable, &env, deadline, &standby, notes);
+            let work = || {
+                let surroundings = Arc::new(Surroundings::find(&event, &env));
+                answer(dialect, &event, unreadable, &surroundings, deadline, &standby, notes)
+            };
             // Nobody listens after the deadline.
             drop(sender.send(catch_unwind(AssertUnwindSafe(work))));
         }
@@ -100,6 +106,7 @@ pub fn handle(agent: Option<&str>, began: Instant, complaint: Option<&str>) -> A
     notes.push(failure);
     Answer {
         reply: standby.get().cloned().unwrap_or_else(|| dialect.silent(&event)),
+        merged: None,
         trail: Trail::about(&About::event(&event, None), None, notes),
     }
 }
@@ -114,16 +121,15 @@ impl Trail {
 /// responsible for it, not enough to judge, so that only required guests count, as if each had failed.
 ///
 /// `standby` is what is said if this comes to no end in time: from the moment it is known that a guest is required.
-fn answer(
+pub(crate) fn answer(
     dialect: &dyn Dialect,
     event: &Arc<Event>,
     unreadable: Option<Fault>,
-    env: &Env,
+    surroundings: &Arc<Surroundings>,
     deadline: Instant,
     standby: &OnceLock<Reply>,
     mut notes: Vec<String>,
 ) -> Answer {
-    let surroundings = Arc::new(Surroundings::find(event, env));
     let config = &surroundings.config;
     let paths = config.paths.clone();
     let deadline = deadline.min(Instant::now() + Duration::from_millis(config.settings.event_deadline_ms()));
@@ -144,7 +150,7 @@ fn answer(
     let problems = |notes: &mut Vec<String>| notes.extend(config.problems().map(ToString::to_string));
     if handlers.is_empty() && missing.is_empty() {
         problems(&mut notes);
-        return Answer { reply: dialect.silent(event), trail: Trail::about(&about, Some(paths), notes) };
+        return Answer { reply: dialect.silent(event), merged: None, trail: Trail::about(&about, Some(paths), notes) };
     }
     if let Err(refusal) = &config.state {
         notes.push(format!("no project, so guests have no files: {}", with_causes(refusal)));
@@ -159,19 +165,36 @@ fn answer(
         let _first = standby.set(dialect.encode(event, &merge(event, &opinions)));
     }
     let called = match unreadable {
-        None => call(&handlers, event, &surroundings, deadline),
+        None => call(&handlers, event, surroundings, deadline),
         Some(fault) => failed(&handlers, &fault),
     };
     let opinions: Vec<_> = opinions(&handlers, &called).chain(missing_opinions()).collect();
-    let mut save = |text: &str| save(&surroundings, text, deadline + GRACE / 2, &mut notes);
-    let merged = merge(event, &opinions).fit(event.contract(), &mut save);
+    let mut save = |text: &str| save(surroundings, text, deadline + GRACE / 2, &mut notes);
+    let mut merged = merge(event, &opinions).fit(event.contract(), &mut save);
+    notes.extend(set_session_environment(surroundings, &mut merged));
     let reply = dialect.encode(event, &merged);
     problems(&mut notes);
     let mut trail = Trail::about(&about, Some(paths), notes);
     trail
         .records
         .extend(handlers.iter().zip(&called).map(|(handler, called)| about.call(&handler.guest, called, &merged)));
-    Answer { reply, trail }
+    Answer { reply, merged: Some(merged), trail }
+}
+
+/// Gives the agent the variables that guests set, before the answer: it looks for them when it has that. Says what went wrong.
+fn set_session_environment(surroundings: &Surroundings, merged: &mut Merged) -> Option<String> {
+    if merged.session_environment.is_empty() || surroundings.is_dry_run() {
+        return None;
+    }
+    let problem = match surroundings.session_env_file() {
+        None => "the agent names no file for the session's variables".to_owned(),
+        Some(file) => {
+            let error = session_environment::append(file, &merged.session_environment).err()?;
+            format!("the agent's file for the session's variables cannot be used: {error}")
+        }
+    };
+    merged.drop_session_environment();
+    Some(problem)
 }
 
 /// Keeps a text that is too long for the answer, until then at the latest, and says where it is.
@@ -191,7 +214,9 @@ fn call(handlers: &[Handler], event: &Arc<Event>, surroundings: &Arc<Surrounding
     };
     let calls = handlers.iter().map(|handler| {
         let guest = handler.guest.clone();
-        let grants = Grants::of(&guest.requests(), guest.granted(), &handler.policy.withheld);
+        let mut withheld = handler.policy.withheld.clone();
+        withheld.extend(surroundings.withheld());
+        let grants = Grants::of(&guest.requests(), guest.granted(), &withheld);
         let paths = surroundings.config.paths.clone();
         Call {
             code: Box::new(move || guest.code(&paths)),

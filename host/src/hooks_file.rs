@@ -3,7 +3,7 @@
 //! Not on the path of an event. All of it rests on the contracts (an agent, its events, what a matcher of each is compared
 //! with, and how long the agent waits) and on the tables of `rules`: what an agent takes in its file.
 
-pub(crate) mod check;
+pub mod check;
 mod convert;
 mod document;
 mod ours;
@@ -13,19 +13,19 @@ mod trust;
 
 use std::path::Path;
 
-pub(crate) use convert::Converted;
+pub use convert::Converted;
 pub use ours::plugin_file;
-pub(crate) use trust::Trusted;
+pub use trust::Trusted;
 
 use self::document::Document;
 use crate::protocol::event::Agent;
 
 /// Converts the text of a hooks file for another agent; an error says why it cannot be read.
-pub(crate) fn convert(path: &Path, text: &str, from: Option<Agent>, to: Agent) -> Result<Converted, String> {
+pub fn convert(path: &Path, text: &str, from: Option<Agent>, to: Agent) -> Result<Converted, String> {
     Ok(convert::convert(&Document::parse(path, text, from)?, to))
 }
 
 /// The hashes that a Codex configuration trusts; nothing if it cannot be read.
-pub(crate) fn trusted(path: &Path, text: &str) -> Option<Trusted> {
+pub fn trusted(path: &Path, text: &str) -> Option<Trusted> {
     Some(Trusted::of(&Document::parse(path, text, Some(Agent::Codex)).ok()?.root))
 }

@@ -7,6 +7,7 @@ pub mod capability;
 pub mod cli;
 pub mod config;
 pub mod dispatch;
+mod explain;
 pub mod hooks_file;
 pub mod input;
 mod policy;

@@ -84,8 +84,7 @@ impl Registry {
 
     /// The guests that an event selects and the configuration admits, in the order in which their texts are joined.
     pub(crate) fn select(&self, event: &Event, config: &Surroundings) -> Vec<Handler> {
-        let source = event.pointer("/source").or_else(|| event.pointer("/trigger")).and_then(Value::as_str);
-        let occasion = Occasion { kind: event.kind_name(), source };
+        let occasion = occasion(event);
         let mut selected: Vec<_> = self
             .guests()
             .filter_map(|guest| {
@@ -182,6 +181,12 @@ impl Guest {
             Self::Installed(guest) => guest.code(paths),
         }
     }
+}
+
+/// What kill switches tell events apart by.
+pub(crate) fn occasion(event: &Event) -> Occasion<'_> {
+    let source = event.pointer("/source").or_else(|| event.pointer("/trigger")).and_then(Value::as_str);
+    Occasion { kind: event.kind_name(), source }
 }
 
 /// Whether a subscription's matcher matches. One that cannot be read matches nothing: `guests add` refuses it, so that it can

@@ -120,7 +120,7 @@ fn build_wasm<'a>(workspace: &Workspace, names: impl Iterator<Item = &'a String>
     Ok(target.join(GUEST_TARGET).join("guest"))
 }
 
-fn host_triple() -> Result<String> {
+pub(crate) fn host_triple() -> Result<String> {
     let about = output(Command::new("rustc").arg("-vV"))?;
     let triple = about.lines().find_map(|line| line.strip_prefix("host: ")).context("rustc names no host")?;
     Ok(triple.to_owned())

@@ -6,6 +6,7 @@
 
 mod build;
 mod demo;
+mod fuzz;
 mod test;
 
 use std::io::Write as _;
@@ -37,6 +38,14 @@ enum Task {
     },
     /// Compare an event's cost with that of a program that reads stdin and prints `{}`
     Bench,
+    /// Look for input that breaks a promise, with libFuzzer; needs a C++ compiler
+    Fuzz {
+        /// One target of `host/fuzz`; all, one after the other, if none is named
+        target: Option<String>,
+        /// How long to look, for each target
+        #[arg(long, default_value_t = 60)]
+        seconds: u32,
+    },
 }
 
 fn main() -> ExitCode {
@@ -56,5 +65,6 @@ fn run(task: &Task) -> Result<()> {
         Task::Demo => demo::run(),
         Task::Test { only_tests } => test::run_all(*only_tests),
         Task::Bench => demo::bench(),
+        Task::Fuzz { target, seconds } => fuzz::fuzz(target.as_deref(), *seconds),
     }
 }

@@ -8,7 +8,7 @@ use anyhow::{Context as _, Result, bail};
 use crate::build::{self, Guests, Workspace, run};
 
 /// Packages that are built natively.
-const NATIVE: &[&str] = &["omc-artifact", "omc-host", "omc-guest", "omc-state", "omc-tool", "xtask"];
+const NATIVE: &[&str] = &["omc-artifact", "omc-fuzz", "omc-host", "omc-guest", "omc-state", "omc-tool", "xtask"];
 
 /// How many tests passed and failed.
 #[derive(Default)]
@@ -28,7 +28,9 @@ pub(crate) fn run_all(only_tests: bool) -> Result<()> {
     if !only_tests {
         step("lints")?;
         // The compiler on its own: cargo would otherwise build the host with the compiler's features, too.
-        for packages in [["--workspace", "--exclude=omc-compiler"].as_slice(), &["--package=omc-compiler"]] {
+        // The entry points of the fuzz targets with them: what nobody builds rots.
+        let all = ["--workspace", "--exclude=omc-compiler", "--features=omc-fuzz/entry-points"];
+        for packages in [all.as_slice(), &["--package=omc-compiler"]] {
             let mut clippy = workspace.cargo(Some(&guests));
             clippy.args(["clippy", "--quiet", "--all-targets"]).args(packages);
             run(clippy.args(["--", "--deny", "warnings"]))?;
@@ -98,7 +100,43 @@ fn number_before(text: &str, word: &str) -> usize {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+    use std::fs;
+    use std::path::Path;
+
     use super::*;
+
+    /// The names of all tests in the sources below a folder.
+    fn tests_below(folder: &Path, names: &mut BTreeSet<String>) {
+        for entry in fs::read_dir(folder).expect("a folder of the sources can be listed") {
+            let path = entry.expect("an entry").path();
+            if path.is_dir() && !path.ends_with("target") && !path.ends_with(".git") {
+                tests_below(&path, names);
+            } else if path.extension().is_some_and(|extension| extension == "rs") {
+                let text = fs::read_to_string(&path).expect("sources are UTF-8");
+                let functions =
+                    text.split("#[test]").skip(1).filter_map(|rest| rest.split_once("fn ")?.1.split_once('('));
+                names.extend(functions.map(|(name, _)| name.to_owned()));
+            }
+        }
+    }
+
+    #[test]
+    fn every_test_that_the_security_document_names_exists() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("a workspace");
+        let mut known = BTreeSet::new();
+        tests_below(root, &mut known);
+        for entry in fs::read_dir(root.join("tests/scenarios")).expect("the scenarios") {
+            known.extend(entry.expect("an entry").file_name().into_string());
+        }
+        let document = fs::read_to_string(root.join("docs/security.md")).expect("the document");
+        // In the tables the last column names them.
+        let cells = document.lines().filter(|line| line.starts_with('|')).filter_map(|line| line.rsplit('|').nth(1));
+        let named: Vec<_> = cells.flat_map(|cell| cell.split('`').skip(1).step_by(2)).collect();
+        assert!(named.len() > 50, "the tables have another form now");
+        let missing: Vec<_> = named.iter().filter(|name| !known.contains(**name)).collect();
+        assert!(missing.is_empty(), "no such tests: {missing:#?}");
+    }
 
     #[test]
     fn result_lines_are_counted() {

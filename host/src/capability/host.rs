@@ -1,4 +1,5 @@
-//! The host side of `omc:hook`: event, effects, log, settings, environment, transcript and lock.
+//! The host side of `omc:hook`: the traits that the bindings ask for, with each interface's checks; what takes more than a few
+//! lines is in the modules beside this one.
 //!
 //! Every function checks the call's grants where its interface needs one, answers `denied` without, and counts the refusal for the
 //! trail. What a guest sends is bounded before it is kept.
@@ -6,16 +7,22 @@
 use std::borrow::Cow;
 use std::io::Write;
 
+use omc_artifact::ReadRoot;
 use omc_tool::Output;
 use serde_json::Value;
 use wasmtime::component::{HasSelf, Linker, Resource};
 
+use crate::protocol::event::Kind;
 use crate::runtime::{GuestState, LogLine, wit};
 use crate::surroundings::Surroundings;
 use crate::text;
+use wit::git::Changes;
+use wit::project_files::{Entry, Found};
 use wit::types::{AccessError, EffectError, FileOperation};
 
-use super::{lock, transcript};
+use super::git::Repository;
+use super::project_files::Files;
+use super::{lock, session_environment, transcript};
 
 /// Longest text that a guest gets from an event, in bytes: far beyond any prompt a person writes, and small against the memory a
 /// guest has.
@@ -24,6 +31,9 @@ pub(crate) const MAX_TEXT_BYTES: usize = 8 * 1024 * 1024;
 const MAX_INPUT_BYTES: usize = 1024 * 1024;
 /// Longest value of an environment variable that a guest gets, in bytes.
 const MAX_VARIABLE_BYTES: usize = 32 * 1024;
+
+/// Longest name or path of a guest's that a refusal is recorded with, in bytes.
+const MAX_NAMED_BYTES: usize = 64;
 
 /// The event of a call. There is one, so the handle holds nothing.
 #[derive(Debug)]
@@ -41,6 +51,9 @@ pub(crate) fn add_to_linker(linker: &mut Linker<GuestState>) -> wasmtime::Result
     wit::state_lock::add_to_linker::<_, Own>(linker, |state| state)?;
     wit::transcript::add_to_linker::<_, Own>(linker, |state| state)?;
     wit::environment::add_to_linker::<_, Own>(linker, |state| state)?;
+    wit::project_files::add_to_linker::<_, Own>(linker, |state| state)?;
+    wit::git::add_to_linker::<_, Own>(linker, |state| state)?;
+    wit::session_environment::add_to_linker::<_, Own>(linker, |state| state)?;
     Ok(())
 }
 
@@ -261,9 +274,10 @@ impl wit::settings::Host for GuestState {
 impl wit::environment::Host for GuestState {
     fn get(&mut self, name: String) -> wasmtime::Result<Result<Option<String>, AccessError>> {
         if !self.grants.env.contains(&name) {
-            self.refuse(&format!("env {}", text::cut_to_bytes(&name, 64)));
+            self.refuse(&format!("env {}", text::cut_to_bytes(&name, MAX_NAMED_BYTES)));
             return Ok(Err(AccessError::Denied));
         }
+        self.uses("env");
         Ok(match Surroundings::variable(&name) {
             Some(value) if value.len() > MAX_VARIABLE_BYTES => Err(AccessError::TooLarge),
             value => Ok(value),
@@ -277,7 +291,108 @@ impl wit::transcript::Host for GuestState {
             self.refuse("transcript");
             return Ok(Err(AccessError::Denied));
         }
+        self.uses("transcript");
         Ok(transcript::tail(self.event.transcript_path(), max_bytes))
+    }
+}
+
+impl GuestState {
+    /// Lets a guest read below a root, if it was granted anything there; a refusal goes to the trail under the path's name.
+    fn files<T>(
+        &mut self,
+        root: &str,
+        path: &str,
+        read: impl FnOnce(&mut Files<'_>) -> Result<T, AccessError>,
+    ) -> Result<T, AccessError> {
+        let answer = match ReadRoot::from_name(root) {
+            Some(root) if self.grants.read.iter().any(|scope| scope.root == root) => {
+                match self.surroundings.readable(root, self.event.agent()) {
+                    Some(folder) => read(&mut Files::new(&folder, root, &self.grants.read, &mut self.files)),
+                    None => Err(AccessError::NotFound),
+                }
+            }
+            Some(_) => Err(AccessError::Denied),
+            None => Err(AccessError::NotFound),
+        };
+        if answer.is_ok() {
+            self.uses("read");
+        }
+        if matches!(answer, Err(AccessError::Denied)) {
+            let what = format!("read {root}:{}", text::cut_to_bytes(path, MAX_NAMED_BYTES));
+            self.refuse(&what);
+        }
+        answer
+    }
+
+    /// Lets a guest ask about the repository, unless too many such events come for anybody to wait for.
+    fn repository<T>(
+        &mut self,
+        ask: impl FnOnce(&Self, &Repository) -> Result<T, AccessError>,
+    ) -> Result<T, AccessError> {
+        let is_about_a_tool = self.event.tool_call().is_some() || self.event.kind() == Kind::PostToolBatch;
+        if !self.grants.git || is_about_a_tool {
+            self.refuse(if self.grants.git { "git on an event about a tool" } else { "git" });
+            return Err(AccessError::Denied);
+        }
+        self.uses("git");
+        let root = self.surroundings.project_root().ok_or(AccessError::NotFound)?;
+        ask(self, &Repository::find(root)?)
+    }
+}
+
+impl wit::project_files::Host for GuestState {
+    fn read(&mut self, root: String, path: String, max_bytes: u32) -> wasmtime::Result<Result<String, AccessError>> {
+        Ok(self.files(&root, &path, |files| files.read(&path, max_bytes, true)))
+    }
+
+    fn read_start(
+        &mut self,
+        root: String,
+        path: String,
+        max_bytes: u32,
+    ) -> wasmtime::Result<Result<String, AccessError>> {
+        Ok(self.files(&root, &path, |files| files.read(&path, max_bytes, false)))
+    }
+
+    fn list(
+        &mut self,
+        root: String,
+        folder: String,
+        max_entries: u32,
+    ) -> wasmtime::Result<Result<Vec<Entry>, AccessError>> {
+        Ok(self.files(&root, &folder, |files| files.list(&folder, max_entries)))
+    }
+
+    fn find(&mut self, root: String, folder: String, max_entries: u32) -> wasmtime::Result<Result<Found, AccessError>> {
+        Ok(self.files(&root, &folder, |files| files.find(&folder, max_entries)))
+    }
+}
+
+impl wit::git::Host for GuestState {
+    fn branch(&mut self) -> wasmtime::Result<Result<Option<String>, AccessError>> {
+        Ok(self.repository(|_, repository| repository.branch()))
+    }
+
+    fn head(&mut self) -> wasmtime::Result<Result<Option<String>, AccessError>> {
+        Ok(self.repository(|_, repository| repository.head()))
+    }
+
+    fn changed_paths(&mut self, max_entries: u32) -> wasmtime::Result<Result<Changes, AccessError>> {
+        Ok(self.repository(|state, repository| {
+            let cache = state.surroundings.config.paths.cache_dir.as_deref().ok_or(AccessError::NotFound)?;
+            repository.changed_paths(max_entries, cache, state.deadline)
+        }))
+    }
+}
+
+impl wit::session_environment::Host for GuestState {
+    fn set(&mut self, name: String, value: String) -> wasmtime::Result<Result<(), AccessError>> {
+        if !self.grants.session_environment.contains(&name) {
+            self.refuse(&format!("session-environment {}", text::cut_to_bytes(&name, MAX_NAMED_BYTES)));
+            return Ok(Err(AccessError::Denied));
+        }
+        self.uses("session-environment");
+        Ok(session_environment::set(&mut self.effects.session_environment, name, value))
     }
 }
 

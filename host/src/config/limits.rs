@@ -19,6 +19,13 @@ macro_rules! limits {
             pub(crate) fn from_fn(mut value: impl FnMut(Limit) -> u64) -> Self {
                 Self { $($field: value(Limit::$variant),)+ }
             }
+
+            /// The value of one limit.
+            pub fn get(&self, limit: Limit) -> u64 {
+                match limit {
+                    $(Limit::$variant => self.$field,)+
+                }
+            }
         }
 
         /// One of [`Limits`].

@@ -28,7 +28,7 @@ const OWN_MARGIN: Duration = Duration::from_millis(200);
 /// All there is to say about a hooks file.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub(crate) struct Report {
+pub struct Report {
     pub(crate) agent: &'static str,
     /// Whether the agent takes the file at all.
     pub(crate) loads: bool,
@@ -39,7 +39,7 @@ pub(crate) struct Report {
 
 impl Report {
     /// Whether nothing is wrong with it.
-    pub(crate) fn is_in_order(&self) -> bool {
+    pub fn is_in_order(&self) -> bool {
         let mut all = self.findings.iter().chain(self.handlers.iter().flat_map(|handler| &handler.findings));
         self.loads && all.all(|finding| finding.severity == Severity::Note)
     }
@@ -108,19 +108,19 @@ pub(super) fn note(text: impl Into<String>) -> Finding {
 }
 
 /// What to check with.
-pub(crate) struct Context<'a> {
+pub struct Context<'a> {
     /// The file's name, for its format.
-    pub(crate) path: &'a Path,
+    pub path: &'a Path,
     /// The name under which Codex keeps trust in the file.
-    pub(crate) source: &'a str,
+    pub source: &'a str,
     /// The agent, if it was named.
-    pub(crate) agent: Option<Agent>,
+    pub agent: Option<Agent>,
     /// What Codex trusts, if that is known.
-    pub(crate) trusted: Option<&'a Trusted>,
+    pub trusted: Option<&'a Trusted>,
 }
 
 /// Checks a file of an agent.
-pub(crate) fn check(text: &str, context: &Context<'_>) -> Report {
+pub fn check(text: &str, context: &Context<'_>) -> Report {
     let document = match Document::parse(context.path, text, context.agent) {
         Ok(document) => document,
         Err(error) => {
@@ -594,7 +594,8 @@ fn can_refuse(contract: &Contract) -> bool {
     contract.block != contract::Carry::No
 }
 
-fn fits(value: &Value, shape: Shape) -> bool {
+/// Whether a value is of the kind that a member holds.
+pub(super) fn fits(value: &Value, shape: Shape) -> bool {
     match shape {
         Shape::Text => value.is_string(),
         Shape::Texts => value.as_array().is_some_and(|items| items.iter().all(Value::is_string)),

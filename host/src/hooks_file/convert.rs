@@ -4,19 +4,19 @@
 
 use serde_json::{Map, Value, json};
 
-use super::check::{own_arguments, shortened, title};
+use super::check::{fits, own_arguments, shortened, title};
 use super::document::Document;
-use super::rules::{self, COMMAND};
+use super::rules::{self, COMMAND, Member};
 use crate::protocol::contract::{self, Contract, Target};
 use crate::protocol::event::{Agent, Kind};
 use crate::protocol::matcher::{Matcher, Syntax};
 
 /// A converted file.
 #[derive(Debug, PartialEq, serde::Serialize)]
-pub(crate) struct Converted {
-    pub(crate) file: Value,
+pub struct Converted {
+    pub file: Value,
     /// What the original says and the file does not, a sentence each.
-    pub(crate) lost: Vec<String>,
+    pub lost: Vec<String>,
 }
 
 /// What an agent calls the other one's tools, where it has others of the same use.
@@ -144,7 +144,7 @@ impl Converter {
             self.command(handler, &mut out);
         }
         let (ours, theirs) = (rules::members(self.from), rules::members(self.to));
-        for (name, value) in handler {
+        for (name, value) in handler.iter().filter(|(_, value)| !value.is_null()) {
             let is_known = theirs.iter().any(|member| member.name == name && member.types.contains(&kind));
             if name == "timeout" {
                 out.insert(name.clone(), self.timeout(into, value));
@@ -153,6 +153,12 @@ impl Converter {
             } else if !is_known && name != "args" && ours.iter().any(|member| member.name == name) {
                 self.lose(into, format_args!("`{name}` of a handler"));
             }
+        }
+        // What one agent leaves out the other may refuse the whole file for.
+        let takes = |member: &Member| out.get(member.name).map_or(!member.required, |value| fits(value, member.shape));
+        if let Some(Member { name, .. }) = theirs.iter().find(|member| member.types.contains(&kind) && !takes(member)) {
+            self.lose(into, format_args!("a handler whose `{name}` is missing or of the wrong kind"));
+            return None;
         }
         Some(Value::Object(out))
     }
@@ -190,10 +196,12 @@ impl Converter {
             fits = fits.ceil().max(1.0);
         }
         #[expect(clippy::float_cmp, reason = "it was either taken over as it is or not")]
-        if fits == seconds {
+        let is_kept = fits == seconds;
+        if !is_kept {
+            self.lose(into, format_args!("the timeout of {written} s, which becomes {fits} s"));
+        } else if self.to != Agent::Codex || written.is_u64() {
             return written.clone();
         }
-        self.lose(into, format_args!("the timeout of {written} s, which becomes {fits} s"));
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it is whole, positive and small")]
         let whole = fits as u64;
         if self.to == Agent::Codex { json!(whole) } else { json!(fits) }
@@ -278,6 +286,11 @@ mod tests {
                 })),
                 0,
             ),
+            (Agent::Claude, "Stop", command(json!({"timeout": 5.0})), Some(command(json!({"timeout": 5}))), 0),
+            (Agent::Claude, "Stop", command(json!({"timeout": "5"})), None, 1),
+            (Agent::Claude, "Stop", command(json!({"command": ["run"]})), None, 1),
+            (Agent::Claude, "Stop", json!({"type": "command"}), None, 1),
+            (Agent::Codex, "Stop", command(json!({"timeout": null})), Some(command(json!({}))), 0),
             (Agent::Codex, "Stop", command(json!({"commandWindows": "x"})), Some(command(json!({}))), 1),
             (Agent::Codex, "Interrupt", command(json!({})), None, 1),
             (

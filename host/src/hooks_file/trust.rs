@@ -33,7 +33,7 @@ pub(crate) enum Trust {
 
 /// Hashes that a user trusts, by place.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Trusted(BTreeMap<String, String>);
+pub struct Trusted(BTreeMap<String, String>);
 
 impl Trusted {
     /// Reads `[hooks.state]` of a `config.toml`.

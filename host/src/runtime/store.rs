@@ -8,6 +8,7 @@ use wasmtime::ResourceLimiter;
 
 use super::call::LogLine;
 use super::fault::{FaultKind, LimitReached};
+use crate::capability::FilesBudget;
 use crate::capability::wasi::{Wasi, WasiView};
 use crate::config::Limits;
 use crate::policy::Grants;
@@ -29,6 +30,10 @@ pub(crate) struct GuestState {
     pub(crate) log_bytes: usize,
     /// Refusals by what was refused, with how often.
     pub(crate) refused: BTreeMap<String, u32>,
+    /// Grants that it used, but for those of the file system, with how often.
+    pub(crate) used: BTreeMap<&'static str, u32>,
+    /// What is left of what it may read beside `.omc`.
+    pub(crate) files: FilesBudget,
     /// Whether the guest holds the lock: it may hold one at a time.
     pub(crate) holds_lock: bool,
     pub(super) memories: Memories,
@@ -46,6 +51,12 @@ impl GuestState {
         } else if self.refused.len() < MAX_REFUSED_NAMES {
             self.refused.insert(what.to_owned(), 1);
         }
+    }
+
+    /// Counts a use of a grant for the trail.
+    pub(crate) fn uses(&mut self, what: &'static str) {
+        let count = self.used.entry(what).or_default();
+        *count = count.saturating_add(1);
     }
 
     /// Counts a call to the host; an error when there were too many.

@@ -40,7 +40,8 @@ impl FsError {
 pub(super) fn refusal_code(reason: Reason) -> ErrorCode {
     match reason {
         Reason::NotGranted | Reason::Directory => ErrorCode::Access,
-        Reason::ReadOnly => ErrorCode::ReadOnly,
+        Reason::ReadOnly | Reason::DiskReadOnly => ErrorCode::ReadOnly,
+        Reason::DiskFull => ErrorCode::InsufficientSpace,
         Reason::SymbolicLink => ErrorCode::Loop,
         Reason::HardLink => ErrorCode::TooManyLinks,
         Reason::BadName => ErrorCode::Invalid,
@@ -73,7 +74,14 @@ impl From<ErrorCode> for FsError {
 impl From<io::Error> for FsError {
     fn from(error: io::Error) -> Self {
         use io::ErrorKind;
+        // What the person has to mend is for the record, too.
         Self::Code(match error.kind() {
+            ErrorKind::StorageFull | ErrorKind::QuotaExceeded => {
+                return Self::refused(Reason::DiskFull, "something could not be written");
+            }
+            ErrorKind::ReadOnlyFilesystem => {
+                return Self::refused(Reason::DiskReadOnly, "something could not be written");
+            }
             ErrorKind::NotFound => ErrorCode::NoEntry,
             ErrorKind::PermissionDenied => ErrorCode::Access,
             ErrorKind::AlreadyExists => ErrorCode::Exist,
@@ -81,11 +89,8 @@ impl From<io::Error> for FsError {
             ErrorKind::NotADirectory => ErrorCode::NotDirectory,
             ErrorKind::IsADirectory => ErrorCode::IsDirectory,
             ErrorKind::DirectoryNotEmpty => ErrorCode::NotEmpty,
-            ErrorKind::ReadOnlyFilesystem => ErrorCode::ReadOnly,
             ErrorKind::InvalidInput => ErrorCode::Invalid,
             ErrorKind::InvalidFilename => ErrorCode::NameTooLong,
-            ErrorKind::StorageFull => ErrorCode::InsufficientSpace,
-            ErrorKind::QuotaExceeded => ErrorCode::Quota,
             ErrorKind::FileTooLarge => ErrorCode::FileTooLarge,
             ErrorKind::ResourceBusy => ErrorCode::Busy,
             ErrorKind::ExecutableFileBusy => ErrorCode::TextFileBusy,

@@ -102,6 +102,10 @@ pub enum Reason {
     Directory,
     /// Network.
     Network,
+    /// The disk has no room left. A guest that writes to a stream is told of nothing but an error.
+    DiskFull,
+    /// The disk takes nothing.
+    DiskReadOnly,
 }
 
 impl Reason {
@@ -119,6 +123,8 @@ impl Reason {
             Self::BadName => "bad-name",
             Self::Directory => "directory",
             Self::Network => "network",
+            Self::DiskFull => "disk-full",
+            Self::DiskReadOnly => "disk-read-only",
         }
     }
 }

@@ -110,7 +110,7 @@ fn stop(event: &Event<'_>, effects: &mut Effects<'_>, store: &Store, session: &S
 
 /// The skill that the event's tool starts, as it is written there.
 fn skill_of(event: &Event<'_>) -> Option<String> {
-    matches!(event.tool_name().as_deref(), Some("Skill" | "SlashCommand")).then(|| payload::skill(event))?
+    matches!(event.tool_name().as_deref(), Some("Skill" | "SlashCommand")).then(|| omc_turn::skill(event))?
 }
 
 /// A skill starts: if it is that of a mode, Stop may hold the agent from now on; if it is one that is protected, likewise.

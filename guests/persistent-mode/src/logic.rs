@@ -5,7 +5,6 @@
 //! breaker. The caller makes the verdict's writes, and refuses only if they succeeded.
 
 pub mod bypass;
-pub mod context;
 mod reason;
 pub mod review;
 mod rules;
@@ -15,6 +14,7 @@ use omc_state::{
     ActiveSkill, Breaker, CancelSignal, Error, Goals, MAX_CLOCK_SKEW_MS, Mode, ModeState, Pending, Prd, SessionId,
     SkillLedger, Store, Timestamp, ToolError, Verification,
 };
+use omc_turn::Turn;
 
 pub use bypass::Bypass;
 use rules::{RULES, Ruling};
@@ -29,18 +29,8 @@ pub const DEFAULT_REFUSALS_WITHOUT_TOOL: u64 = 8;
 /// What the event says.
 #[derive(Debug, Clone, Default)]
 pub struct StopFacts {
-    /// Why the turn ends: every text that the payload has for it.
-    pub reasons: Vec<String>,
-    /// The user stopped it.
-    pub user_requested: bool,
-    /// The prompt, where the payload repeats it.
-    pub prompt: Option<String>,
-    /// The tool that ended the turn, if one did.
-    pub tool_name: Option<String>,
-    /// The skill that this tool started.
-    pub skill: Option<String>,
-    /// How full the context is, if anybody knows.
-    pub context_percent: Option<u64>,
+    /// The turn that ends.
+    pub turn: Turn,
     /// What the session is waiting for, as the agent says.
     pub pending: Option<Pending>,
     /// What reviewers have answered lately, the newest last.

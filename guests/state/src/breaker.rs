@@ -12,6 +12,8 @@ pub enum Breaker {
     Ralplan,
     /// Refusals by the stages of a team.
     Team,
+    /// Refusals because of a context that fills, since the last compaction.
+    ContextGuard,
     /// Refusals by any mode without a tool in between.
     NoProgress,
 }
@@ -21,6 +23,7 @@ impl Breaker {
         let name = match self {
             Self::Ralplan => "ralplan",
             Self::Team => "team-pipeline",
+            Self::ContextGuard => "context-guard",
             Self::NoProgress => "no-progress",
         };
         session_path(session, &format!("{name}-stop-breaker.json"))
@@ -33,7 +36,7 @@ impl Breaker {
             Self::Ralplan => Some(45 * 60 * 1000),
             // Members report within minutes: 5 minutes, the seed's number.
             Self::Team => Some(5 * 60 * 1000),
-            Self::NoProgress => None,
+            Self::ContextGuard | Self::NoProgress => None,
         }
     }
 }

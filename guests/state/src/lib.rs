@@ -29,6 +29,7 @@ mod mode;
 mod pending;
 mod prd;
 mod session;
+mod simplifier;
 mod skill;
 mod skill_sessions;
 #[cfg(test)]

@@ -362,6 +362,13 @@ impl Store {
         first_error.map_or(Ok(ended), Err)
     }
 
+    /// Whether the session is at work in any mode. A state that cannot be read is none.
+    pub fn has_live_mode(&self, session: &SessionId, now: Timestamp) -> bool {
+        Mode::ALL
+            .iter()
+            .any(|&mode| self.read_mode(session, mode).ok().flatten().is_some_and(|state| state.is_live(now)))
+    }
+
     /// Another session of this project that is at work in the mode, for modes of which there may be only one.
     ///
     /// Looks through 256 sessions at most: not for the path of an ordinary event.
@@ -569,6 +576,10 @@ mod tests {
         assert_eq!(ended, expected);
         let read = |id: &str, mode| store.read_mode(&session(id), mode).expect("a read").expect("a state");
         assert!(!read("s1", Mode::Autopilot).is_active());
+        assert!(!store.has_live_mode(&session("s1"), now()) && !store.has_live_mode(&session("s2"), now()));
+        let live = json!({"active": true, "session_id": "s2", "started_at": ago(1)}).to_string();
+        plant(&folder, "state/sessions/s2/ultraqa-state.json", live);
+        assert!(store.has_live_mode(&session("s2"), now()));
         assert_eq!(read("s1", Mode::Autopilot).fields().text("deactivated_reason"), Some("cancelled"));
         assert_eq!(read("s1", Mode::Ralph).fields().get("completed_at"), None, "was off before");
         assert!(read("s2", Mode::Ralph).is_active());

@@ -5,6 +5,8 @@
 
 use std::path::PathBuf;
 
+use serde_json::Value;
+
 use crate::{Fields, SessionId, Store, Timestamp, session_path, shared_path};
 
 /// Age from which a background task that still says `running` was forgotten, in milliseconds: 24 hours.
@@ -75,6 +77,11 @@ impl Store {
             .then_some(Pending::WakeUp)
     }
 
+    /// What the status line noted about the session's context: the `context_window` that the agent gave it.
+    pub fn read_hud_context(&self, session: &SessionId) -> Option<Value> {
+        self.read_fields(&session_path(session, "hud-stdin-cache.json")).ok().flatten()?.get("context_window").cloned()
+    }
+
     /// Files of these names in the session's folder and in the shared one, each with whether it is the session's own.
     fn own_and_shared<'a>(
         &'a self,
@@ -103,7 +110,7 @@ impl Store {
 mod tests {
     use super::*;
     use crate::testing::{ago, now, plant, session, store};
-    use serde_json::{Value, json};
+    use serde_json::json;
 
     const MINUTE: i64 = 60_000;
     const HOUR: i64 = 60 * MINUTE;

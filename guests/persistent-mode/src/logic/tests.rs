@@ -68,7 +68,7 @@ fn facts() -> StopFacts {
 }
 
 fn because(reason: &str) -> StopFacts {
-    StopFacts { reasons: vec![reason.to_owned()], ..facts() }
+    StopFacts { turn: Turn { reasons: vec![reason.to_owned()], ..Turn::default() }, ..facts() }
 }
 
 /// The new state of the mode, if it was written.
@@ -272,7 +272,7 @@ fn bypasses_let_go_and_keep_the_state() {
         ("P21", because("user_cancel"), ""),
         ("P22", because("interrupt"), ""),
         ("", because("aborted"), ""),
-        ("P23", with(|facts| facts.user_requested = true), ""),
+        ("P23", with(|facts| facts.turn.user_requested = true), ""),
         ("P24", because("401"), "[PERSISTENT MODE PAUSED - AUTHENTICATION ERROR]"),
         ("", because("HTTP 403: no"), "[PERSISTENT MODE PAUSED - AUTHENTICATION ERROR]"),
         ("P25", because("oauth_expired"), "[PERSISTENT MODE PAUSED - AUTHENTICATION ERROR]"),
@@ -281,15 +281,19 @@ fn bypasses_let_go_and_keep_the_state() {
         ("", because("429 too many requests"), "[RALPH PAUSED - RATE LIMITED]"),
         ("", because("usage limit reached"), "[RALPH PAUSED - RATE LIMITED]"),
         ("P28", because("scheduled_task"), ""),
-        ("P29", with(|facts| facts.tool_name = Some("ScheduleWakeup".into())), ""),
-        ("P30", with(|facts| facts.prompt = Some("/cancel".into())), ""),
-        ("", with(|facts| facts.prompt = Some(" /omc:cancel --force ".into())), ""),
-        ("", with(|facts| facts.prompt = Some("/oh-my-claudecode:cancel".into())), ""),
-        ("", with(|facts| facts.prompt = Some("CancelOMC".into())), ""),
-        ("", with(|facts| facts.prompt = Some("stopomc".into())), ""),
+        ("P29", with(|facts| facts.turn.tool_name = Some("ScheduleWakeup".into())), ""),
+        ("P30", with(|facts| facts.turn.prompt = Some("/cancel".into())), ""),
+        ("", with(|facts| facts.turn.prompt = Some(" /omc:cancel --force ".into())), ""),
+        ("", with(|facts| facts.turn.prompt = Some("/oh-my-claudecode:cancel".into())), ""),
+        ("", with(|facts| facts.turn.prompt = Some("CancelOMC".into())), ""),
+        ("", with(|facts| facts.turn.prompt = Some("stopomc".into())), ""),
         ("", because("cancelled"), ""),
-        ("", with(|facts| (facts.tool_name, facts.skill) = (Some("Skill".into()), Some("omc:cancel".into()))), ""),
-        ("P32", with(|facts| facts.context_percent = Some(95)), ""),
+        (
+            "",
+            with(|facts| (facts.turn.tool_name, facts.turn.skill) = (Some("Skill".into()), Some("omc:cancel".into()))),
+            "",
+        ),
+        ("P32", with(|facts| facts.turn.context_percent = Some(95)), ""),
         ("P51", with(|facts| facts.is_team_worker = true), ""),
         ("", with(|facts| facts.pending = Some(Pending::BackgroundTask)), ""),
         ("", with(|facts| facts.pending = Some(Pending::WakeUp)), ""),
@@ -320,14 +324,14 @@ fn ordinary_reasons_are_no_bypass() {
         because(""),
         because("req_4290 took 14012 ms"),
         because("id a401b"),
-        with(|facts| facts.context_percent = Some(94)),
-        with(|facts| facts.prompt = Some("/cancel the order".into())),
-        with(|facts| facts.prompt = Some("what does cancelomc do".into())),
-        with(|facts| facts.prompt = Some("cancel".into())),
-        with(|facts| facts.prompt = Some("/other:cancel".into())),
-        with(|facts| facts.skill = Some("omc:cancel".into())),
-        with(|facts| (facts.tool_name, facts.skill) = (Some("Skill".into()), Some("omc:ralph".into()))),
-        with(|facts| facts.tool_name = Some("Read".into())),
+        with(|facts| facts.turn.context_percent = Some(94)),
+        with(|facts| facts.turn.prompt = Some("/cancel the order".into())),
+        with(|facts| facts.turn.prompt = Some("what does cancelomc do".into())),
+        with(|facts| facts.turn.prompt = Some("cancel".into())),
+        with(|facts| facts.turn.prompt = Some("/other:cancel".into())),
+        with(|facts| facts.turn.skill = Some("omc:cancel".into())),
+        with(|facts| (facts.turn.tool_name, facts.turn.skill) = (Some("Skill".into()), Some("omc:ralph".into()))),
+        with(|facts| facts.turn.tool_name = Some("Read".into())),
     ] {
         assert!(on_stop(&facts, &session([ralph(&json!({}))]), now()).refusal.is_some(), "{facts:?}");
     }

@@ -158,8 +158,7 @@ impl<'a> Around<'a> {
         {
             return Sure::No;
         }
-        let planning = matches!(place.keyword.sort(), Sort::Planning | Sort::Skill);
-        let order = self.starts_order() || planning && self.names_open_question();
+        let order = self.starts_order() || place.keyword.takes_question() && self.names_open_question();
         if self.is_question() && !(opened || polite || order) {
             return Sure::No;
         }
@@ -204,10 +203,10 @@ impl<'a> Around<'a> {
         }
     }
 
-    /// What follows the keyword is a question that a plan answers: "how to migrate", "which database".
+    /// What follows the keyword is a question that a plan or thought answers: "how to migrate", "which database", "why it fails".
     fn names_open_question(&self) -> bool {
         match *words(self.tail).take(2).collect::<Vec<_>>() {
-            ["which" | "whether", _] => true,
+            ["which" | "whether" | "why", _] => true,
             ["how", next] => ["to", "should", "can", "could", "we"].contains(&next),
             _ => false,
         }

@@ -377,6 +377,12 @@ impl Keyword {
         self.row().name
     }
 
+    /// Whether a question can be what it is to work on: for plans, skills and thought.
+    pub(super) fn takes_question(self) -> bool {
+        matches!(self.sort(), Sort::Planning | Sort::Skill)
+            || matches!(self, Self::Ultrathink | Self::Deepsearch | Self::Analyze)
+    }
+
     /// What kind of thing it starts.
     pub fn sort(self) -> Sort {
         self.row().sort

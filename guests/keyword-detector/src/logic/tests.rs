@@ -413,10 +413,159 @@ const MENTIONS: &[&str] = &[
     "fix the parser in src/parser.rs",
 ];
 
+/// More requests, as people of four languages write them.
+const MORE_REQUESTS: &[(&str, &str)] = &[
+    // English.
+    ("hey, could you ralph through the failing specs in spec/models/user_spec.rb", "ralph"),
+    ("new plan: ralph on #412 until CI is happy", "ralph"),
+    ("ok do it, and use ralph so that src/db.rs really compiles", "ralph"),
+    ("go ahead with ralph on packages/core/index.ts", "ralph"),
+    ("start a ralph loop and get src/lexer.rs to pass its tests", "ralph"),
+    ("we should be done with the docs, now ralph the rest of src/lib.rs", "ralph"),
+    ("i need you to run ralph against src/auth/login.ts", "ralph"),
+    ("no more questions, ralph src/a.rs", "ralph"),
+    ("fine. ulw the migration in db/migrate/001.sql", "ultrawork"),
+    ("kick off ultrawork for src/services/*.ts", "ultrawork"),
+    ("please enable ultrawork mode and update src/i18n/de.json", "ultrawork"),
+    ("parallelize src/build.rs with ultrawork", "ultrawork"),
+    ("autopilot, add a login page in src/pages/login.tsx", "autopilot"),
+    ("let's go with autopilot for src/cli.rs", "autopilot"),
+    ("put it on autopilot: src/report.py should print totals", "autopilot"),
+    ("create me a bot that answers issues, see src/bot.ts", "autopilot"),
+    ("handle it all: src/a.rs, its tests and its docs", "autopilot"),
+    ("run ultraqa until cargo test passes", "ultraqa"),
+    ("ultraqa the build in Cargo.toml", "ultraqa"),
+    ("use ralplan before you touch the schema", "ralplan"),
+    ("let's ralplan the move to postgres", "ralplan"),
+    ("i want you to use ralplan for the new pricing", "ralplan"),
+    ("run a deep interview with me about the onboarding", "deep-interview"),
+    ("please start the deep-interview", "deep-interview"),
+    ("use ccg to decide between the two schemas", "ccg"),
+    ("please antislop src/a.rs", "ai-slop-cleaner"),
+    ("clean up the code duplication between src/a.rs and src/b.rs", "ai-slop-cleaner"),
+    ("wiki ingest docs/adr/0007.md", "wiki"),
+    ("ultragoal: 90 percent coverage in src/core", "ultragoal"),
+    ("start ultragoal for the 2.0 release", "ultragoal"),
+    ("think deeply about the locking in src/lock.rs", "ultrathink"),
+    ("please do a security review of src/auth.rs", "security-review"),
+    ("search the codebase for every caller of parse_date", "deepsearch"),
+    ("deep-analyze why the cache misses", "analyze"),
+    ("use tdd for src/money.rs", "tdd"),
+    // Korean.
+    ("랄프 모드로 src/a.rs 끝까지 고쳐줘", "ralph"),
+    ("이제 ralph 시작해서 src/db.rs 테스트 통과시켜줘", "ralph"),
+    ("src/parser.rs 는 랄프로 돌려", "ralph"),
+    ("ralph 켜줘 그리고 src/a.rs 컴파일 에러 잡아줘", "ralph"),
+    ("랄프 써줘, #42 이슈 해결할 때까지", "ralph"),
+    ("랄프로 src/a.rs 마이그레이션 진행해줘", "ralph"),
+    ("오토파일럿으로 src/app.ts 로그인 페이지 만들어줘", "autopilot"),
+    ("autopilot 모드로 src/cli.rs 구현해줘", "autopilot"),
+    ("울트라워크로 src/http.rs 재시도 로직 추가해줘", "ultrawork"),
+    ("ulw 로 src/i18n/ko.json 번역해줘", "ultrawork"),
+    ("ultraqa 돌려줘 pytest 통과할 때까지", "ultraqa"),
+    ("랄플랜으로 결제 구조 설계해줘", "ralplan"),
+    ("ralplan 먼저 해줘", "ralplan"),
+    ("딥인터뷰 시작해줘", "deep-interview"),
+    ("ccg 로 의견 모아줘", "ccg"),
+    ("울트라골 말고 ultragoal 시작해줘", "ultragoal"),
+    ("이 브랜치 코드리뷰 해줘", "code-review"),
+    ("보안리뷰 부탁드려요", "security-review"),
+    ("딥서치로 호출하는 곳 다 찾아줘", "deepsearch"),
+    ("tdd로 src/money.rs 구현해줘", "tdd"),
+    // Japanese.
+    ("ラルフで src/a.rs を最後まで直してください", "ralph"),
+    ("ralphを起動して src/db.rs のテストを通して", "ralph"),
+    ("ralphモードで src/a.rs をリファクタリングして", "ralph"),
+    ("ラルフを使って #42 を解決して", "ralph"),
+    ("オートパイロットを開始して src/app.ts を作って", "autopilot"),
+    ("autopilotで src/cli.rs を実装してください", "autopilot"),
+    ("ウルトラワークを使って src/http.rs を直して", "ultrawork"),
+    ("ulwで src/i18n/ja.json を翻訳して", "ultrawork"),
+    ("ultraqaを実行して cargo test を通して", "ultraqa"),
+    ("ラルプランで決済を設計して", "ralplan"),
+    ("ralplanで計画を立ててください", "ralplan"),
+    ("セキュリティレビューをお願いします", "security-review"),
+    ("ディープサーチして", "deepsearch"),
+    ("ウルトラシンクで考えて", "ultrathink"),
+    // Chinese.
+    ("用 ralph 把 src/a.rs 的测试全部修好", "ralph"),
+    ("请启动 ralph 修复 #42", "ralph"),
+    ("使用 ralph 模式重构 src/db.rs", "ralph"),
+    ("開啟 ralph 修正 src/a.rs", "ralph"),
+    ("用 autopilot 实现 src/app.ts 的登录页", "autopilot"),
+    ("请用 ultrawork 翻译 src/i18n/zh.json", "ultrawork"),
+    ("运行 ultraqa 直到 cargo test 通过", "ultraqa"),
+    ("先用 ralplan 设计数据库", "ralplan"),
+    ("用 ccg 讨论一下方案", "ccg"),
+    ("使用 tdd 实现 src/money.rs", "tdd"),
+];
+
+/// More mentions.
+const MORE_MENTIONS: &[&str] = &[
+    // English.
+    "who wrote the ralph guard in src/guard.rs?",
+    "where does ralph keep its state?",
+    "which files does autopilot touch?",
+    "is ultrawork faster than ralph for src/a.rs?",
+    "can ralph work on src/a.rs and src/b.rs at once?",
+    "would autopilot have caught this?",
+    "ralph was a mistake in src/a.rs, revert its commits",
+    "the ralph skill is documented in docs/ralph.md",
+    "ralph's iteration counter is wrong in src/state.rs",
+    "please explain the difference between ralph and ultrawork",
+    "I heard that autopilot is great",
+    "autopilot crashed at src/app.ts:12",
+    "ultrawork finished, what is left?",
+    "do not start ultraqa, the build is broken",
+    "without using autopilot, fix src/a.rs",
+    "rather than ralph, just edit src/a.rs",
+    "avoid ultrawork for src/a.rs",
+    "quit ralph",
+    "disable autopilot",
+    "show me how ralplan works",
+    "write a test for the word autopilot in src/keywords.rs",
+    "grep for ultrawork in src/",
+    "the title should read \"Autopilot for teams\" in src/title.tsx",
+    "we talked about tdd at lunch",
+    "the code review took three days",
+    "our security review is due in May",
+    // Korean.
+    "랄프가 뭔지 설명해줘",
+    "ralph 상태 파일이 어디 있어?",
+    "랄프 쓰지 말고 직접 src/a.rs 고쳐줘",
+    "오토파일럿 중지해줘",
+    "울트라워크는 왜 이렇게 느려?",
+    "랄프 관련 문서를 읽어줘",
+    "ralph 이랑 ultrawork 중에 뭐가 나아?",
+    "autopilot 이 어제 멈췄어",
+    "랄프 버그 리포트를 써줘",
+    "ralplan 없이 바로 src/a.rs 고쳐줘",
+    "코드 리뷰가 뭐야?",
+    // Japanese.
+    "ラルフって何ですか",
+    "ralphの状態ファイルはどこですか",
+    "ラルフを使わずに src/a.rs を直して",
+    "オートパイロットを止めて",
+    "ウルトラワークの説明をしてください",
+    "ralphとautopilotの違いを教えて",
+    "ラルフが昨日止まりました",
+    "ralplanは要りません",
+    // Chinese.
+    "ralph 是什么？",
+    "ralph 的状态文件在哪里？",
+    "不要使用 autopilot",
+    "关闭 autopilot",
+    "解释一下 ultrawork 的作用",
+    "ralph 和 ultrawork 哪个更好？",
+    "ralph 昨天卡住了",
+    "别用 ralph，直接改 src/a.rs",
+];
+
 #[test]
 fn requests_start_what_they_ask_for() {
     let wrong: Vec<_> = REQUESTS
         .iter()
+        .chain(MORE_REQUESTS)
         .filter_map(|(prompt, want)| {
             let got = fires(prompt);
             (got != *want).then(|| format!("{prompt:?}: want {want:?}, got {got:?}"))
@@ -429,6 +578,7 @@ fn requests_start_what_they_ask_for() {
 fn mentions_start_nothing() {
     let wrong: Vec<_> = MENTIONS
         .iter()
+        .chain(MORE_MENTIONS)
         .filter_map(|prompt| {
             let got = fires(prompt);
             (!got.is_empty()).then(|| format!("{prompt:?}: got {got:?}"))

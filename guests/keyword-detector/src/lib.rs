@@ -103,7 +103,7 @@ fn cancel(store: &Store, session: &SessionId) -> bool {
 fn begin(store: &Store, session: &SessionId, project_path: Option<&str>, start: &mut Start) {
     let now = now();
     if start.modes.contains(&Keyword::Autopilot)
-        && let Some(other) = store.live_elsewhere(session, Mode::Autopilot, now)
+        && let Some(other) = store.excluded_by(session, Mode::Autopilot, now)
     {
         log::info(&format!("no autopilot beside the one of session {other}"));
         start.modes.retain(|mode| *mode != Keyword::Autopilot);

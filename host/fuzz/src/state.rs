@@ -106,7 +106,7 @@ fn read_all(store: &Store, session: &SessionId, now: Timestamp) {
             }
             let _ = store.read_skills(session).has_completed(mode, &state, now);
         }
-        let _ = store.live_elsewhere(session, mode, now);
+        let _ = store.excluded_by(session, mode, now);
     }
     let _ = (store.read_pending(session, now), store.read_tool_error(session, now));
     for breaker in [Breaker::Ralplan, Breaker::NoProgress] {

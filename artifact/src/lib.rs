@@ -7,6 +7,7 @@
 mod component;
 mod engine;
 mod manifest;
+mod seal;
 
 pub use component::{Component, ComponentError, MAX_COMPONENT_BYTES};
 pub use engine::{BASELINE_TARGETS, Baseline, WASM_STACK_BYTES, engine_config};
@@ -14,3 +15,4 @@ pub use manifest::{
     Access, Capability, DirScope, MANIFEST_SECTION, MAX_MANIFEST_BYTES, Manifest, ManifestError, Preopen, Request,
     Subscription, WishedLimits,
 };
+pub use seal::{CacheEntry, MAX_SEAL_BYTES, Seal, Verdict};

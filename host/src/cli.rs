@@ -6,6 +6,7 @@
 
 mod audit;
 mod check;
+mod explain;
 mod guests;
 mod hook;
 mod log;
@@ -47,6 +48,9 @@ enum Command {
         #[arg(long, value_name = "NAME")]
         agent: Option<String>,
     },
+    /// Run one event dry, on copies, and show which guests it calls and why, what each says, and what the agent would get
+    #[command(after_help = explain::EXAMPLES)]
+    Explain(explain::Args),
     /// Show what each guest can do: imports in the binary, what it requests, what it is granted
     #[command(after_help = audit::EXAMPLES)]
     Audit(audit::Args),
@@ -77,10 +81,13 @@ pub fn run(args: Vec<OsString>, began: Instant) -> ExitCode {
         }
     };
     let env = Env::from_process();
-    let paths = Paths::resolve(&env, None, None);
+    // The same folders that the hooks find from here: `log` must show what they wrote, `guests` what they would call.
+    let paths = Paths::resolve(&env, None, std::env::current_dir().ok().as_deref());
+    warn(paths.problems.iter().map(ToString::to_string));
     let outcome = catch_unwind(AssertUnwindSafe(|| match cli.command {
         // Only with `--help`, which the parser has answered.
         Command::Hook { .. } => Ok(true),
+        Command::Explain(args) => explain::run(&args, &env),
         Command::Audit(args) => audit::run(&args, &paths),
         Command::Log(args) => log::run(&args, &paths),
         Command::Check(args) => check::run(&args, &env),
@@ -88,10 +95,24 @@ pub fn run(args: Vec<OsString>, began: Instant) -> ExitCode {
     }));
     match outcome {
         Ok(Ok(in_order)) => ExitCode::from(if in_order { 0 } else { FAILURE }),
+        Ok(Err(error)) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Ok(Err(error)) => {
             let _ = writeln!(std::io::stderr(), "omc-host: {}", crate::text::inert(&format!("{error:#}")));
             ExitCode::from(FAILURE)
         }
         Err(_) => ExitCode::from(BUG),
     }
+}
+
+/// Tells a person what is wrong with their surroundings, beside what they asked for.
+fn warn(problems: impl IntoIterator<Item = String>) {
+    for problem in problems {
+        let _ = writeln!(std::io::stderr(), "omc-host: {}", crate::text::inert(&problem));
+    }
+}
+
+/// Whether the reader of the output has gone away, as `head` does: that is its good right.
+fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    let is_broken = |error: &std::io::Error| error.kind() == std::io::ErrorKind::BrokenPipe;
+    error.chain().any(|cause| cause.downcast_ref().is_some_and(is_broken))
 }

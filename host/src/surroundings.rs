@@ -17,6 +17,7 @@ pub(crate) struct Surroundings {
     pub(crate) config: config::Surroundings,
     project_dir: Option<Arc<OmcDir>>,
     user_dir: Option<Arc<OmcDir>>,
+    is_dry_run: bool,
 }
 
 impl Surroundings {
@@ -25,7 +26,17 @@ impl Surroundings {
         let config = config::Surroundings::read(env, event.cwd());
         let project_dir = config.state.as_ref().ok().map(|root| Arc::new(project_dir(root)));
         let user_dir = config.paths.user_omc_parent().map(|home| Arc::new(OmcDir::find(home, OMC_DIR)));
-        Self { config, project_dir, user_dir }
+        Self { config, project_dir, user_dir, is_dry_run: false }
+    }
+
+    /// Puts copies in the place of the directories: from here on it is a dry run.
+    pub(crate) fn become_copies(&mut self, project: Option<Arc<OmcDir>>, user: Option<Arc<OmcDir>>) {
+        (self.project_dir, self.user_dir, self.is_dry_run) = (project, user, true);
+    }
+
+    /// Capabilities that nobody has in a dry run: what they do cannot be done on copies.
+    pub(crate) fn withheld(&self) -> &'static [&'static str] {
+        if self.is_dry_run { &["http", "session-environment"] } else { &[] }
     }
 
     /// The project's root, if the event has a project.

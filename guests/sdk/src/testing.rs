@@ -230,6 +230,28 @@ impl Recorded {
     }
 }
 
+/// Panics if a manifest, without the name and version that come from the crate, is not what the host reads.
+#[doc(hidden)]
+pub fn check_manifest(name: &str, json: &str) {
+    let manifest: Value =
+        serde_json::from_str(json).unwrap_or_else(|error| panic!("the manifest is no JSON: {error}\n{json}"));
+    let plain = |byte: u8| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-');
+    assert!(
+        name.len() <= 64 && name.bytes().all(plain) && name.starts_with(|first: char| first.is_ascii_lowercase()),
+        "the crate's name `{name}` cannot be a guest's: it is 1 to 64 of a-z, 0-9 and -, starting with a letter"
+    );
+    let subscriptions = manifest["subscriptions"].as_array();
+    let events = subscriptions.into_iter().flatten().filter(|wanted| wanted["event"].is_string()).count();
+    assert!(
+        events > 0 && Some(events) == subscriptions.map(Vec::len),
+        "`subscriptions` is a list of objects with an `event`"
+    );
+    for request in manifest["requests"].as_array().into_iter().flatten() {
+        let is_complete = request["capability"].is_string() && request["reason"].is_string();
+        assert!(is_complete, "a request has a `capability` and a `reason`: {request}");
+    }
+}
+
 fn add_within(texts: &mut Vec<String>, text: &str, limit: usize) -> Result<(), EffectError> {
     let units = |text: &str| text.encode_utf16().count();
     let held: usize = texts.iter().map(|text| units(text)).sum();

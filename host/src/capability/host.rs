@@ -9,6 +9,7 @@ use std::io::Write;
 use serde_json::Value;
 use wasmtime::component::{HasSelf, Linker, Resource};
 
+use crate::config::Limit;
 use crate::runtime::{GuestState, LogLine, wit};
 use crate::surroundings::Surroundings;
 use crate::text;
@@ -18,7 +19,7 @@ use super::{lock, transcript};
 
 /// Longest text that a guest gets from an event, in bytes: far beyond any prompt a person writes, and small against the memory a
 /// guest has.
-pub(crate) const MAX_TEXT_BYTES: usize = 8 * 1024 * 1024;
+const MAX_TEXT_BYTES: usize = 8 * 1024 * 1024;
 /// Largest new input of a tool, in bytes.
 const MAX_INPUT_BYTES: usize = 1024 * 1024;
 /// Longest value of an environment variable that a guest gets, in bytes.
@@ -122,12 +123,12 @@ fn json_text(value: &Value) -> Option<String> {
 impl wit::types::HostEffects for GuestState {
     fn add_context(&mut self, _: Resource<EffectsHandle>, text: String) -> wasmtime::Result<Result<(), EffectError>> {
         let limit = self.limits.context_units;
-        Ok(keep_within(&mut self.effects.context, text, limit).inspect_err(|_| self.refuse("context over the limit")))
+        Ok(keep_within(&mut self.effects.context, text, limit).inspect_err(|_| self.refuse_over(Limit::ContextUnits)))
     }
 
     fn add_message(&mut self, _: Resource<EffectsHandle>, text: String) -> wasmtime::Result<Result<(), EffectError>> {
         let limit = self.limits.message_units;
-        Ok(keep_within(&mut self.effects.messages, text, limit).inspect_err(|_| self.refuse("message over the limit")))
+        Ok(keep_within(&mut self.effects.messages, text, limit).inspect_err(|_| self.refuse_over(Limit::MessageUnits)))
     }
 
     fn update_input(&mut self, _: Resource<EffectsHandle>, json: String) -> wasmtime::Result<Result<(), EffectError>> {
@@ -173,7 +174,7 @@ impl wit::log::Host for GuestState {
         let left = limit.saturating_sub(self.log_bytes).saturating_sub(LINE_COST_BYTES);
         let kept = text::cut_to_bytes(&message, left);
         if kept.len() < message.len() {
-            self.refuse("log over the limit");
+            self.refuse_over(Limit::LogBytes);
         }
         if left == 0 {
             return Ok(());

@@ -174,6 +174,9 @@ const PARAGRAPH: &str = "\n\n";
 /// Told to the model with a block that stands in for a question.
 const ASK_THE_USER: &str = "This needs the user's consent. Say what you want to do and why, and wait for the answer.";
 
+/// Room for the note about the rest, in the cap's unit: paths of usual length fit, so that the length of one changes nothing else.
+const NOTE_ROOM: usize = 400;
+
 /// The end's share of what is shown of a long text: what matters most stands first.
 const ENDS_SHARE: usize = 4;
 
@@ -272,7 +275,7 @@ fn shorten(cap: Cap, text: &str, save: &mut dyn FnMut(&str) -> Option<String>) -
     let note = save(text).map(|place| format!("\n\n[The middle is left out here. The whole text is in {place}]\n\n"));
     // A note that takes half of the room says less than the text would.
     if let Some(note) = note.filter(|note| cap.measure(note) < cap.limit / 2) {
-        let room = cap.limit - cap.measure(&note);
+        let room = cap.limit - cap.measure(&note).max(NOTE_ROOM);
         let beginning = whole_lines(cap.beginning(text, room - room / ENDS_SHARE));
         let end = last_whole_lines(cap.end(text, room / ENDS_SHARE));
         return Some((format!("{beginning}{note}{end}"), beginning.len(), Why::Spilled));

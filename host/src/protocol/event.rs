@@ -9,7 +9,7 @@ use std::fmt;
 
 use serde_json::{Map, Value};
 
-use super::contract::{self, Contract};
+use super::contract::{self, Contract, Target};
 
 /// Who sent the event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -248,6 +248,16 @@ impl Event {
         self.member("tool_input")
     }
 
+    /// What matchers of the event are compared with; nothing if there is nothing, or if the payload lacks it.
+    pub fn target(&self) -> Option<&str> {
+        match self.contract.target {
+            Target::None => None,
+            Target::Member(name, _) => self.text(name),
+            Target::Tool(_) => self.tool_name(),
+            Target::FileName => self.text("file_path").and_then(file_name),
+        }
+    }
+
     /// The value at an RFC 6901 pointer, which is written with the usual names: aliases are looked up behind them.
     pub fn pointer(&self, pointer: &str) -> Option<&Value> {
         let Some(path) = pointer.strip_prefix('/') else { return self.payload.pointer(pointer) };
@@ -279,6 +289,11 @@ impl Event {
 /// The name a tool is known by, whichever of its names an agent or a matcher uses.
 pub(super) fn canonical_tool(name: &str) -> &str {
     if name == "Agent" { "Task" } else { name }
+}
+
+/// The last part of a path, with either kind of separator: the agent may run on another system than its paths suggest.
+fn file_name(path: &str) -> Option<&str> {
+    path.rsplit(['/', '\\']).next()
 }
 
 /// An agent's name for an event in kebab-case: ASCII lower-case letters, digits and single hyphens.

@@ -152,14 +152,11 @@ impl Matcher {
 
     /// Whether the event's target matches. An event that lacks its target matches only what matches everything.
     pub fn matches(&self, event: &Event) -> bool {
-        let target = match event.contract().target {
-            // As in the agents: a matcher on an event that has nothing to match is ignored.
-            Target::None => return true,
-            Target::Member(name, _) => event.text(name),
-            Target::Tool(_) => event.tool_name(),
-            Target::FileName => event.text("file_path").and_then(file_name),
-        };
-        self.is_everything() || target.is_some_and(|target| self.matches_target(event.contract(), target))
+        // As in the agents: a matcher on an event that has nothing to match is ignored.
+        let is_ignored = event.contract().target == Target::None;
+        is_ignored
+            || self.is_everything()
+            || event.target().is_some_and(|target| self.matches_target(event.contract(), target))
     }
 
     /// Whether it matches this value of what the event's matchers are compared with. Tools match by each of their names.
@@ -186,11 +183,6 @@ fn other_name(tool: &str) -> Option<&'static str> {
         "Task" => Some("Task"),
         _ => None,
     }
-}
-
-/// The last part of a path, with either kind of separator: the agent may run on another system than its paths suggest.
-fn file_name(path: &str) -> Option<&str> {
-    path.rsplit(['/', '\\']).next()
 }
 
 #[cfg(test)]

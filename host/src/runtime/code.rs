@@ -16,8 +16,8 @@ use super::fault::{Fault, FaultKind};
 pub(crate) enum Code {
     /// Put into this binary when it was built.
     Embedded(&'static Aligned<[u8]>),
-    /// Opened from a cache file that only the user can write; see [`crate::registry::open_private`], which checks the opened
-    /// file, not its name.
+    /// An open file of the cache that only the user can write and that is what the compiler sealed; see the registry's cache,
+    /// which judges the opened file, not its name.
     Cached(File),
 }
 
@@ -44,10 +44,11 @@ impl Code {
                 let bytes = contents(&file).map_err(|error| {
                     Fault::new(FaultKind::NotCompiled, format!("failed to read compiled code: {error}"))
                 })?;
-                // SAFETY: `registry::open_private` opened the file without following links, and saw that it and its folder
-                // belong to the user and nobody else can write them. Into that folder only `omc-host guests add` writes, what
-                // it writes comes from `omc-compiler`, and it replaces files by renaming and never changes one that may be
-                // mapped. Whoever can write there as the user can replace the host as well.
+                // SAFETY: the registry's cache opened the file without following a link, and saw on the handle that file and
+                // folder belong to the user and nobody else can write them, and that the bytes are the ones that the
+                // compiler sealed for this very engine. Only `omc-compiler` writes code there, and it replaces files by
+                // renaming and never changes one that may be mapped. Whoever can write there as the user can replace the
+                // host as well.
                 #[cfg(unix)]
                 unsafe {
                     Component::deserialize_raw(engine, bytes)

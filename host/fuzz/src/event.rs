@@ -102,8 +102,8 @@ fn answers(dialect: &dyn Dialect, payload: Map<String, Value>, text: &str) {
         let merged = merge(&event, &chosen);
         chosen.reverse();
         assert_eq!(merged.decision.name(), merge(&event, &chosen).decision.name(), "the order decides");
-        // Where a long text goes is a path of the same hands, or nowhere.
-        let merged = merged.fit(contract, &mut |_| (count % 2 == 0).then(|| text.to_owned()));
+        // Where a long text goes: a path of any length, or nowhere.
+        let merged = merged.fit(contract, &mut |text| (count % 2 == 0).then(|| "/folder".repeat(text.len() % 4_096)));
         let texts = [merged.decision.reason(), merged.context.as_deref(), merged.message.as_deref()];
         for text in texts.into_iter().flatten() {
             assert!(contract.cap.measure(text) <= contract.cap.limit, "a text is over the agent's limit");

@@ -7,6 +7,7 @@
 mod component;
 mod engine;
 mod manifest;
+mod scope;
 mod seal;
 
 pub use component::{Component, ComponentError, MAX_COMPONENT_BYTES};
@@ -15,4 +16,5 @@ pub use manifest::{
     Access, Capability, DirScope, MANIFEST_SECTION, MAX_MANIFEST_BYTES, Manifest, ManifestError, Preopen, Request,
     Subscription, WishedLimits,
 };
+pub use scope::{ReadRoot, ReadScope, SKIPPED_FOLDERS};
 pub use seal::{CacheEntry, MAX_SEAL_BYTES, Seal, Verdict};

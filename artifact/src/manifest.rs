@@ -8,6 +8,8 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+use crate::scope::{self, ReadScope};
+
 /// The name of the custom section that holds the manifest.
 pub const MANIFEST_SECTION: &str = "omc:manifest";
 
@@ -16,7 +18,7 @@ pub const MAX_MANIFEST_BYTES: usize = 64 * 1024;
 
 /// Longest name of a guest, in characters: it becomes a folder's name and a table's key.
 const MAX_NAME_CHARS: usize = 64;
-/// Most subscriptions and most requests in one manifest; each is looked at on an event.
+/// Most subscriptions, requests and entries of a request's scope in one manifest; each is looked at on an event.
 const MAX_ENTRIES: usize = 64;
 
 /// What a guest says about itself.
@@ -80,10 +82,16 @@ pub struct Request {
 pub enum Capability {
     /// `omc`: files of the `.omc` directories.
     Omc(Vec<DirScope>),
+    /// `read`: files of the project, of the agent and of the user.
+    Read(Vec<ReadScope>),
     /// `transcript`: the end of the session's transcript.
     Transcript,
+    /// `git`: facts about the repository.
+    Git,
     /// `env`: environment variables by name.
     Env(Vec<String>),
+    /// `session-environment`: variables for the session's later commands, by name.
+    SessionEnvironment(Vec<String>),
     /// `allow`: the decision that lets something happen without a question.
     Allow,
     /// `halt`: the decision that ends the agent's turn.
@@ -104,8 +112,11 @@ impl Capability {
     pub fn name(&self) -> &str {
         match self {
             Self::Omc(_) => "omc",
+            Self::Read(_) => "read",
             Self::Transcript => "transcript",
+            Self::Git => "git",
             Self::Env(_) => "env",
+            Self::SessionEnvironment(_) => "session-environment",
             Self::Allow => "allow",
             Self::Halt => "halt",
             Self::UpdateInput => "update-input",
@@ -117,9 +128,10 @@ impl Capability {
     pub fn scope(&self) -> Vec<String> {
         match self {
             Self::Omc(scopes) => scopes.iter().map(ToString::to_string).collect(),
-            Self::Env(names) => names.clone(),
+            Self::Read(scopes) => scopes.iter().map(ToString::to_string).collect(),
+            Self::Env(names) | Self::SessionEnvironment(names) => names.clone(),
             Self::Unknown { scope, .. } => scope.clone(),
-            Self::Transcript | Self::Allow | Self::Halt | Self::UpdateInput => Vec::new(),
+            Self::Transcript | Self::Git | Self::Allow | Self::Halt | Self::UpdateInput => Vec::new(),
         }
     }
 }
@@ -238,23 +250,24 @@ impl TryFrom<RawRequest> for Request {
     type Error = ManifestError;
 
     fn try_from(raw: RawRequest) -> Result<Self, ManifestError> {
+        if raw.scope.len() > MAX_ENTRIES {
+            return Err(ManifestError::TooMany { what: "entries in a scope", count: raw.scope.len() });
+        }
+        let name = raw.capability.as_str();
+        let refused = |scope: &str| ManifestError::Scope { capability: name.to_owned(), scope: scope.to_owned() };
         let scopeless = |capability: Capability| {
-            if raw.scope.is_empty() {
-                Ok(capability)
-            } else {
-                Err(ManifestError::Scope { capability: raw.capability.clone(), scope: raw.scope.join(", ") })
-            }
+            if raw.scope.is_empty() { Ok(capability) } else { Err(refused(&raw.scope.join(", "))) }
         };
-        let capability = match raw.capability.as_str() {
-            "omc" => {
-                let scope = |text: &String| {
-                    DirScope::parse(text)
-                        .ok_or_else(|| ManifestError::Scope { capability: "omc".to_owned(), scope: text.clone() })
-                };
-                Capability::Omc(raw.scope.iter().map(scope).collect::<Result<_, _>>()?)
+        let capability = match name {
+            "omc" => Capability::Omc(each(&raw.scope, DirScope::parse).map_err(refused)?),
+            "read" => Capability::Read(each(&raw.scope, ReadScope::parse).map_err(refused)?),
+            "session-environment" => {
+                let name = |name: &str| scope::may_be_set(name).then(|| name.to_owned());
+                Capability::SessionEnvironment(each(&raw.scope, name).map_err(refused)?)
             }
             "env" => Capability::Env(raw.scope),
             "transcript" => scopeless(Capability::Transcript)?,
+            "git" => scopeless(Capability::Git)?,
             "allow" => scopeless(Capability::Allow)?,
             "halt" => scopeless(Capability::Halt)?,
             "update-input" => scopeless(Capability::UpdateInput)?,
@@ -262,6 +275,11 @@ impl TryFrom<RawRequest> for Request {
         };
         Ok(Self { capability, reason: raw.reason })
     }
+}
+
+/// Reads each entry of a scope, or gives back the first that cannot be read.
+fn each<T>(scope: &[String], parse: impl Fn(&str) -> Option<T>) -> Result<Vec<T>, &str> {
+    scope.iter().map(|text| parse(text).ok_or(text.as_str())).collect()
 }
 
 /// Why a manifest was not accepted.
@@ -292,13 +310,23 @@ pub enum ManifestError {
         count: usize,
     },
     /// A capability's scope cannot be read.
-    #[error("the capability `{capability}` has no scope `{scope}`; `omc` takes `ro:/omc/PATH` or `rw:/omc/PATH`")]
+    #[error("the capability `{capability}` has no scope `{scope}`{}", hint(capability))]
     Scope {
         /// Which capability.
         capability: String,
         /// The scope as written.
         scope: String,
     },
+}
+
+/// What a capability's scope looks like, for those whose scope can be wrong.
+fn hint(capability: &str) -> &'static str {
+    match capability {
+        "omc" => "; it takes `ro:/omc/PATH` or `rw:/omc/PATH`",
+        "read" => "; it takes `project:GLOB`, `agent:GLOB` or `home:FOLDER/GLOB`",
+        "session-environment" => "; it takes names of variables that do not decide which programs run",
+        _ => "",
+    }
 }
 
 impl Manifest {
@@ -378,6 +406,31 @@ mod tests {
             assert!(serde_json::from_value::<Request>(request).is_err(), "{scope}");
         }
         assert_eq!(DirScope::parse("rw:/omc").unwrap().path, "");
+        for (capability, scope) in [
+            ("read", "project:../a"),
+            ("read", "home:**"),
+            ("session-environment", "LD_PRELOAD"),
+            ("session-environment", "A;B"),
+            ("git", "all"),
+        ] {
+            let request = serde_json::json!({"capability": capability, "scope": [scope], "reason": ""});
+            let error = serde_json::from_value::<Request>(request).unwrap_err().to_string();
+            assert!(error.contains(&format!("`{capability}` has no scope `{scope}`")), "{error}");
+        }
+    }
+
+    #[test]
+    fn scopes_survive_a_round_trip() {
+        for (capability, scope) in [
+            ("read", &["project:**/CLAUDE.md", "agent:settings.json", "home:.agents/skills/**"][..]),
+            ("session-environment", &["OMC_INITIALIZED"]),
+            ("git", &[]),
+        ] {
+            let json = serde_json::json!({"capability": capability, "scope": scope, "reason": "a test"});
+            let request: Request = serde_json::from_value(json).unwrap();
+            assert_eq!(request.capability.name(), capability);
+            assert_eq!(request.capability.scope(), scope);
+        }
     }
 
     #[test]
@@ -387,5 +440,8 @@ mod tests {
         let event = r#"{"event": "stop"},"#.repeat(MAX_ENTRIES + 1);
         let many = format!(r#"{{"name": "a", "version": "1", "subscriptions": [{}]}}"#, event.trim_end_matches(','));
         assert!(matches!(Manifest::parse(many.as_bytes()), Err(ManifestError::TooMany { .. })));
+        let scope = vec!["A"; MAX_ENTRIES + 1];
+        let request = serde_json::json!({"capability": "env", "scope": scope, "reason": ""});
+        assert!(serde_json::from_value::<Request>(request).is_err());
     }
 }

@@ -89,6 +89,9 @@ pub(crate) struct GuestRecord {
     /// What it tried without a grant or beyond a limit, with how often.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) refused: Vec<String>,
+    /// What it looked at beside files of `.omc`, with how often: `read`, `git`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) used: Vec<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) fault: Option<FaultRecord>,
     /// Instructions, as fuel counts them.
@@ -191,6 +194,7 @@ impl About {
         record.dropped = dropped.iter().map(|dropped| format!("{}: {}", dropped.what, dropped.why)).collect();
         record.refused = called.refused.iter().map(|(what, count)| format!("{} ×{count}", guest_text(what))).collect();
         record.refused.extend(called.not_granted.map(|what| format!("{what} ×1")));
+        record.used = called.used.iter().map(|(what, count)| format!("{what} ×{count}")).collect();
         match &called.outcome {
             Ok((decision, effects)) => {
                 record.decision = Some(decision.name().to_owned());
@@ -199,6 +203,7 @@ impl About {
                     ("context", !effects.context.is_empty()),
                     ("message", !effects.messages.is_empty()),
                     ("updated-input", effects.updated_input.is_some()),
+                    ("session-environment", !effects.session_environment.is_empty()),
                 ];
                 let is_kept = |what: &str| !dropped.iter().any(|dropped| dropped.what == what && dropped.why.is_loss());
                 record.kept = kept

@@ -2,9 +2,12 @@
 //!
 //! The only modules that touch files, clocks or processes for a guest. Each one checks its grant at the call.
 
+mod git;
 mod host;
 mod lock;
 pub mod omc_dir;
+mod project_files;
+pub(crate) mod session_environment;
 mod transcript;
 pub mod wasi;
 
@@ -18,6 +21,7 @@ pub(crate) use host::add_to_linker;
 pub use host::{EffectsHandle, EventHandle};
 pub use lock::LockHandle;
 pub use omc_dir::OmcDir;
+pub(crate) use project_files::Budget as FilesBudget;
 
 /// The directories of a call: what is granted in the project's and the user's.
 pub(crate) fn preopens(grants: &Grants, surroundings: &Surroundings) -> Vec<wasi::Preopen> {

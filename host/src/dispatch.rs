@@ -12,6 +12,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::audit::{self, About, Record};
+use crate::capability::session_environment;
 use crate::config::{Env, Paths};
 use crate::input::{self, Input, Unreadable};
 use crate::policy::{self, Grants};
@@ -203,7 +204,8 @@ pub(crate) fn answer(
     };
     let opinions: Vec<_> = opinions(event, &handlers, &called).chain(missing_opinions()).collect();
     let mut save = |text: &str| save(surroundings, text, deadline + GRACE / 2, &mut notes);
-    let merged = merge(event, &opinions).fit(event.contract(), &mut save);
+    let mut merged = merge(event, &opinions).fit(event.contract(), &mut save);
+    notes.extend(set_session_environment(surroundings, &mut merged));
     let reply = dialect.encode(event, &merged);
     problems(&mut notes);
     let mut trail = Trail::new(about, Some(paths), notes);
@@ -218,6 +220,22 @@ pub(crate) fn answer(
         }
     }
     Answer { reply, merged: Some(merged), trail }
+}
+
+/// Gives the agent the variables that guests set, before the answer: it looks for them when it has that. Says what went wrong.
+fn set_session_environment(surroundings: &Surroundings, merged: &mut Merged) -> Option<String> {
+    if merged.session_environment.is_empty() || surroundings.is_dry_run() {
+        return None;
+    }
+    let problem = match surroundings.session_env_file() {
+        None => "the agent names no file for the session's variables".to_owned(),
+        Some(file) => {
+            let error = session_environment::append(file, &merged.session_environment).err()?;
+            format!("the agent's file for the session's variables cannot be used: {error}")
+        }
+    };
+    merged.drop_session_environment();
+    Some(problem)
 }
 
 /// Keeps a text that is too long for the answer, until then at the latest, and says where it is.

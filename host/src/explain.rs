@@ -1,7 +1,7 @@
 //! A dry run of one event: the same path as the real one, on copies.
 //!
-//! Guests get copies of the `.omc` directories, in a folder that is removed afterwards; requests to other hosts and variables
-//! for the session are withheld; no trail is written. So nothing changes in the project or outside, and what guests decide is
+//! Guests get copies of the `.omc` directories, in a folder that is removed afterwards; requests to other hosts are withheld;
+//! variables for the session and the trail are not written. So nothing changes in the project or outside, and what guests decide is
 //! what they would decide now.
 
 mod copies;

@@ -22,6 +22,9 @@ pub(crate) const INTERFACES: &[(&str, Option<&str>)] = &[
     ("omc:hook/state-lock", Some("omc")),
     ("omc:hook/transcript", Some("transcript")),
     ("omc:hook/environment", Some("env")),
+    ("omc:hook/project-files", Some("read")),
+    ("omc:hook/git", Some("git")),
+    ("omc:hook/session-environment", Some("session-environment")),
 ];
 
 /// What an import is to this host.

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use omc_artifact::{Access, Capability, DirScope, Preopen, Request};
+use omc_artifact::{Access, Capability, DirScope, Preopen, ReadScope, Request};
 
 use crate::protocol::decision::{Decision, Effects};
 
@@ -15,10 +15,16 @@ use crate::protocol::decision::{Decision, Effects};
 pub(crate) struct Grants {
     /// Parts of the `.omc` directories; the longest path that covers a file decides.
     pub(crate) dirs: Vec<DirScope>,
+    /// Files of the project, of the agent and of the user, to be read.
+    pub(crate) read: Vec<ReadScope>,
     /// The end of the transcript.
     pub(crate) transcript: bool,
+    /// Facts about the repository.
+    pub(crate) git: bool,
     /// Environment variables by name.
     pub(crate) env: BTreeSet<String>,
+    /// Variables for the session's later commands, by name.
+    pub(crate) session_environment: BTreeSet<String>,
     /// The decision `allow`.
     pub(crate) allow: bool,
     /// The decision `halt`.
@@ -42,7 +48,10 @@ impl Grants {
             match capability {
                 Capability::Omc(scopes) => grants.dirs.extend(scopes.iter().cloned()),
                 Capability::Env(names) => grants.env.extend(names.iter().cloned()),
+                Capability::Read(scopes) => grants.read.extend(scopes.iter().cloned()),
+                Capability::SessionEnvironment(names) => grants.session_environment.extend(names.iter().cloned()),
                 Capability::Transcript => grants.transcript = true,
+                Capability::Git => grants.git = true,
                 Capability::Allow => grants.allow = true,
                 Capability::Halt => grants.halt = true,
                 Capability::UpdateInput => grants.update_input = true,
@@ -61,9 +70,12 @@ impl Grants {
     /// The grants for people: `capability scope` each.
     pub(crate) fn describe(&self) -> Vec<String> {
         let mut all: Vec<_> = self.dirs.iter().map(|scope| format!("omc {scope}")).collect();
+        all.extend(self.read.iter().map(|scope| format!("read {scope}")));
         all.extend(self.env.iter().map(|name| format!("env {name}")));
+        all.extend(self.session_environment.iter().map(|name| format!("session-environment {name}")));
         let plain = [
             ("transcript", self.transcript),
+            ("git", self.git),
             ("allow", self.allow),
             ("halt", self.halt),
             ("update-input", self.update_input),
@@ -92,8 +104,19 @@ pub(crate) fn covers(requested: &[&Capability], grant: &Capability) -> bool {
                 _ => false,
             })
         }),
+        Capability::Read(scopes) => scopes.iter().all(|scope| {
+            requested.iter().any(|request| match request {
+                Capability::Read(asked) => asked.iter().any(|asked| scope.is_within(asked)),
+                _ => false,
+            })
+        }),
         Capability::Env(names) => names.iter().all(|name| {
             requested.iter().any(|request| matches!(request, Capability::Env(asked) if asked.contains(name)))
+        }),
+        Capability::SessionEnvironment(names) => names.iter().all(|name| {
+            requested
+                .iter()
+                .any(|request| matches!(request, Capability::SessionEnvironment(asked) if asked.contains(name)))
         }),
         Capability::Unknown { .. } => false,
         grant => requested.contains(&grant),
@@ -136,7 +159,13 @@ mod tests {
 
     #[test]
     fn a_grant_counts_only_within_the_request() {
-        let asked = [request("omc", &["rw:/omc/state", "ro:/omc"]), request("env", &["CI"]), request("halt", &[])];
+        let asked = [
+            request("omc", &["rw:/omc/state", "ro:/omc"]),
+            request("read", &["project:.claude/**", "agent:settings.json"]),
+            request("env", &["CI"]),
+            request("session-environment", &["STAGE"]),
+            request("halt", &[]),
+        ];
         let cases: &[(Request, bool)] = &[
             (request("omc", &["rw:/omc/state"]), true),
             (request("omc", &["ro:/omc/state/sessions"]), true),
@@ -146,6 +175,14 @@ mod tests {
             (request("omc", &["ro:/omc-user"]), false),
             (request("env", &["CI"]), true),
             (request("env", &["HOME"]), false),
+            (request("env", &["STAGE"]), false),
+            (request("read", &["project:.claude/rules/*.md"]), true),
+            (request("read", &["agent:settings.json"]), true),
+            (request("read", &["agent:**"]), false),
+            (request("read", &["project:**"]), false),
+            (request("session-environment", &["STAGE"]), true),
+            (request("session-environment", &["CI"]), false),
+            (request("git", &[]), false),
             (request("halt", &[]), true),
             (request("allow", &[]), false),
             (request("telepathy", &[]), false),

@@ -4,6 +4,7 @@
 //! - [`contract`]: one table, (agent × event) → what an answer can still change, and how it is written;
 //! - [`decision`]: what guests say, and how their opinions become one answer within a contract;
 //! - [`matcher`]: whether a subscription is about an event;
+//! - [`tool`]: what a tool call does, whichever agent makes it;
 //! - [`dialect`]: which agent speaks, and the bytes it is answered with.
 //!
 //! Nothing here does I/O or knows of WebAssembly.
@@ -15,6 +16,7 @@ pub mod decision;
 pub mod dialect;
 pub mod event;
 pub mod matcher;
+pub mod tool;
 
 #[cfg(test)]
 pub(crate) mod samples;

@@ -146,6 +146,7 @@ mod tests {
                 context: vec![format!("context of {guest}")],
                 messages: vec![format!("message of {guest}")],
                 updated_input: Some(serde_json::json!({"command": guest})),
+                ..Effects::default()
             },
         };
         let sets = [

@@ -3,13 +3,15 @@
 //! Found once on the event's own thread and shared by all its guests, so that they all see the same root. Nothing is created here.
 
 use std::env;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
+
+use omc_artifact::ReadRoot;
 
 use crate::capability::OmcDir;
 use crate::config::state_root::{OMC_DIR, Parent};
-use crate::config::{self, Env, StateRoot};
-use crate::protocol::event::Event;
+use crate::config::{self, Env, EnvVars, StateRoot};
+use crate::protocol::event::{Agent, Event};
 use crate::spill::Spill;
 
 /// What lies around one event.
@@ -17,6 +19,7 @@ pub(crate) struct Surroundings {
     pub(crate) config: config::Surroundings,
     project_dir: Option<Arc<OmcDir>>,
     user_dir: Option<Arc<OmcDir>>,
+    session_env_file: Option<PathBuf>,
     is_dry_run: bool,
 }
 
@@ -26,7 +29,8 @@ impl Surroundings {
         let config = config::Surroundings::read(env, event.cwd());
         let project_dir = config.state.as_ref().ok().map(|root| Arc::new(project_dir(root)));
         let user_dir = config.paths.user_omc_parent().map(|home| Arc::new(OmcDir::find(home, OMC_DIR)));
-        Self { config, project_dir, user_dir, is_dry_run: false }
+        let session_env_file = env.absolute(EnvVars::CLAUDE_ENV_FILE).map(Path::to_owned);
+        Self { config, project_dir, user_dir, session_env_file, is_dry_run: false }
     }
 
     /// Puts copies in the place of the directories: from here on it is a dry run.
@@ -36,7 +40,17 @@ impl Surroundings {
 
     /// Capabilities that nobody has in a dry run: what they do cannot be done on copies.
     pub(crate) fn withheld(&self) -> &'static [&'static str] {
-        if self.is_dry_run { &["http", "session-environment"] } else { &[] }
+        if self.is_dry_run { &["http"] } else { &[] }
+    }
+
+    /// Whether nothing may change outside of the copies.
+    pub(crate) fn is_dry_run(&self) -> bool {
+        self.is_dry_run
+    }
+
+    /// Where the agent takes variables for the session's later commands from, as it says itself.
+    pub(crate) fn session_env_file(&self) -> Option<&Path> {
+        self.session_env_file.as_deref()
     }
 
     /// The project's root, if the event has a project.
@@ -58,6 +72,18 @@ impl Surroundings {
     /// The user's `.omc`.
     pub(crate) fn user_dir(&self) -> Option<&Arc<OmcDir>> {
         self.user_dir.as_ref()
+    }
+
+    /// The folder in which a root of readable files lies, if there is one for this agent.
+    pub(crate) fn readable(&self, root: ReadRoot, agent: Agent) -> Option<PathBuf> {
+        let paths = &self.config.paths;
+        match (root, agent) {
+            (ReadRoot::Project, _) => self.project_root().map(Path::to_owned),
+            (ReadRoot::Home, _) => paths.home.clone(),
+            (ReadRoot::Agent, Agent::Claude) => paths.claude_dir.clone(),
+            (ReadRoot::Agent, Agent::Codex) => paths.codex_dir.clone(),
+            (ReadRoot::Agent, _) => None,
+        }
     }
 
     /// An environment variable, if it is set and UTF-8.

@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use crate::AccessError;
 use crate::bindings::omc::hook::types;
 #[cfg(not(target_arch = "wasm32"))]
 use crate::testing::World;
@@ -92,6 +93,59 @@ impl<'a> Event<'a> {
     pub fn text(&self, pointer: &str) -> Option<String> {
         ask!(self, text, pointer)
     }
+
+    /// How much the agent may do unasked, in its words, such as `default`, `plan` or `bypassPermissions`; absent where the event
+    /// does not say.
+    pub fn permission_mode(&self) -> Option<String> {
+        ask!(self, permission_mode)
+    }
+
+    /// What set the event off, where its kind has several causes: `startup` or `resume` of a session's start, `manual` or `auto`
+    /// of a compaction, `init` of a setup, …
+    pub fn source(&self) -> Option<String> {
+        ask!(self, source)
+    }
+
+    /// What the tool does, whatever its agent calls it; absent where the event concerns no tool.
+    pub fn tool_kind(&self) -> Option<ToolKind> {
+        ask!(self, tool_kind).map(|name| ToolKind::from_name(&name))
+    }
+
+    /// The files and folders that the tool names, absolute: those of tools for files, and every file of a patch.
+    ///
+    /// What else a command or a tool of an MCP server touches cannot be known. Links are not looked at.
+    ///
+    /// # Errors
+    ///
+    /// [`AccessError::TooLarge`] if there are more than 4,096, or if they are longer than 1 MiB together: a guard takes that for
+    /// a reason to refuse.
+    pub fn tool_paths(&self) -> Result<Vec<ToolPath>, AccessError> {
+        let paths = ask!(self, tool_paths).map_err(AccessError::from)?;
+        Ok(paths.into_iter().map(ToolPath::from).collect())
+    }
+
+    /// The command line of a tool that executes one. Cut at 8 MiB.
+    pub fn tool_command(&self) -> Option<String> {
+        ask!(self, tool_command)
+    }
+
+    /// What the tool gave, as text: a string itself, of an object or of content blocks the text in them, else the JSON text.
+    /// After a failure, the error's text. Cut at 8 MiB.
+    pub fn tool_result(&self) -> Option<String> {
+        ask!(self, tool_result)
+    }
+
+    /// Whether the tool failed, by the kind of event or by the shape of the result; absent where neither tells.
+    ///
+    /// Codex reports a command that ended with an error as any other result, so there it is often absent.
+    pub fn tool_failed(&self) -> Option<bool> {
+        ask!(self, tool_failed)
+    }
+
+    /// Whether the tool was stopped before its end, as far as the event tells.
+    pub fn tool_interrupted(&self) -> bool {
+        ask!(self, tool_interrupted)
+    }
 }
 
 /// The kinds of events that agents send today, in the words of this project.
@@ -150,5 +204,81 @@ impl EventKind {
             .iter()
             .find(|(known, _)| *known == name)
             .map_or_else(|| Self::Other(name.to_owned()), |(_, kind)| kind.clone())
+    }
+}
+
+/// What a tool does, in words that hold for every agent.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[non_exhaustive]
+pub enum ToolKind {
+    /// It looks at files.
+    Read,
+    /// It writes whole files.
+    Write,
+    /// It changes parts of files.
+    Edit,
+    /// It removes files.
+    Delete,
+    /// It executes commands.
+    Execute,
+    /// It goes to the network.
+    Network,
+    /// It starts or talks to another agent.
+    Agent,
+    /// It belongs to an MCP server, and may do anything.
+    Mcp,
+    /// Anything else.
+    Other,
+}
+
+/// One row per kind of tool: its name in the interface and its variant.
+const TOOL_KINDS: &[(&str, ToolKind)] = &[
+    ("read", ToolKind::Read),
+    ("write", ToolKind::Write),
+    ("edit", ToolKind::Edit),
+    ("delete", ToolKind::Delete),
+    ("execute", ToolKind::Execute),
+    ("network", ToolKind::Network),
+    ("agent", ToolKind::Agent),
+    ("mcp", ToolKind::Mcp),
+];
+
+impl ToolKind {
+    fn from_name(name: &str) -> Self {
+        TOOL_KINDS.iter().find(|(known, _)| *known == name).map_or(Self::Other, |(_, kind)| *kind)
+    }
+}
+
+/// A file or folder that a tool names.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct ToolPath {
+    /// Absolute and without `.` and `..`; as written if the event names no folder that is worked in.
+    pub path: String,
+    /// What happens to it.
+    pub operation: Operation,
+}
+
+/// What a tool does with a file. Moving one is a `Delete` of the old and a `Write` of the new name.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Operation {
+    /// Its contents, its name or the names in it are looked at.
+    Read,
+    /// It is created, or replaced as a whole.
+    Write,
+    /// A part of it is changed.
+    Edit,
+    /// It is removed.
+    Delete,
+}
+
+impl From<types::ToolPath> for ToolPath {
+    fn from(named: types::ToolPath) -> Self {
+        let operation = match named.operation {
+            types::FileOperation::Read => Operation::Read,
+            types::FileOperation::Write => Operation::Write,
+            types::FileOperation::Edit => Operation::Edit,
+            types::FileOperation::Delete => Operation::Delete,
+        };
+        Self { path: named.path, operation }
     }
 }

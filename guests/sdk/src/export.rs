@@ -21,8 +21,9 @@ use crate::{Decision, Effects, Event, Guest};
 /// | `requests` | `{"capability", "scope"?, "reason"}` each, see below |
 /// | `limits` | wishes, optional: `{"fuel"?, "memory-bytes"?, "deadline-ms"?}`; the operator's limits bind |
 ///
-/// Capabilities: `omc` (scope: `ro:` or `rw:` and a path below `/omc` or `/omc-user`), `transcript`, `env` (scope: names),
-/// and the grants `allow`, `halt`, `update-input`.
+/// Capabilities: `omc` (scope: `ro:` or `rw:` and a path below `/omc` or `/omc-user`), `read` (scope: `project:`, `agent:` or
+/// `home:` and a glob), `transcript`, `git`, `env` and `session-environment` (scope: names), and the grants `allow`, `halt`,
+/// `update-input`.
 #[macro_export]
 macro_rules! export {
     ($guest:ty, { $($manifest:tt)* }) => {

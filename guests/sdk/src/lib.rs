@@ -33,6 +33,7 @@
 //! Natively the same functions answer from [`testing::World`], so that a guest's logic and glue are tested without wasm.
 #![warn(missing_docs)]
 
+mod access;
 mod capabilities;
 mod decision;
 mod effects;
@@ -52,10 +53,13 @@ pub mod bindings {
     });
 }
 
-pub use capabilities::{environment, log, omc_dir, settings, state_lock, transcript};
+pub use access::AccessError;
+pub use capabilities::{
+    environment, git, log, omc_dir, project_files, session_environment, settings, state_lock, transcript,
+};
 pub use decision::{Decision, Error};
 pub use effects::{EffectError, Effects};
-pub use event::{Event, EventKind};
+pub use event::{Event, EventKind, Operation, ToolKind, ToolPath};
 #[doc(hidden)]
 pub use export::{Adapter, exports, section};
 

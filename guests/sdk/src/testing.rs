@@ -25,7 +25,12 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::{Decision, EffectError, Effects, Error, Event, Guest};
+use omc_tool::{Output, ToolCall};
+
+use crate::bindings::omc::hook::types;
+use crate::git::{Change, Changes};
+use crate::project_files::{Entry, Found, Root};
+use crate::{AccessError, Decision, EffectError, Effects, Error, Event, Guest};
 
 thread_local! {
     /// The world of the call that runs on this thread: what the functions of the SDK answer from.
@@ -36,6 +41,15 @@ thread_local! {
 const CONTEXT_UNITS: usize = 10_000;
 /// UTF-16 units of messages that a guest may add, all calls together: the host's default.
 const MESSAGE_UNITS: usize = 4_000;
+
+/// Longest file that is read, in bytes: the host's limit.
+const MAX_FILE_BYTES: u32 = 1024 * 1024;
+/// Most entries of an answer: the host's limit.
+const MAX_ENTRIES: u32 = 4_096;
+/// Longest value of a variable, in bytes: the host's limit.
+const MAX_VARIABLE_BYTES: usize = 4 * 1024;
+/// Most variables of a call: the host's limit.
+const MAX_VARIABLES: usize = 32;
 
 /// An event and everything around it that the host would answer from.
 ///
@@ -56,10 +70,36 @@ pub struct World {
     pub transcript: Option<String>,
     /// Whether locks are free.
     pub locks_are_free: bool,
+    /// Files of the project, the agent and the user, by root and path.
+    pub files: BTreeMap<(Root, String), File>,
+    /// The project's repository, if it has one.
+    pub git: Option<Repository>,
     /// The folder that stands for `/omc`.
     omc_dir: PathBuf,
     /// Lines the guest wrote, each with its level.
     pub(crate) logged: Vec<String>,
+    /// Variables the guest set.
+    session_environment: BTreeMap<String, String>,
+}
+
+/// A file that a guest may read.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct File {
+    /// Its text.
+    pub text: String,
+    /// When it was changed last, in milliseconds since 1970.
+    pub modified_ms: u64,
+}
+
+/// The facts about a repository.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Repository {
+    /// The branch that is checked out.
+    pub branch: Option<String>,
+    /// The last commit.
+    pub head: Option<String>,
+    /// The paths that differ from it.
+    pub changes: Vec<Change>,
 }
 
 /// What a guest did with an event.
@@ -75,6 +115,8 @@ pub struct Outcome {
     pub updated_input: Option<Value>,
     /// The lines for the trail, each with its level.
     pub logged: Vec<String>,
+    /// The variables for the session's later commands.
+    pub session_environment: BTreeMap<String, String>,
 }
 
 /// The effects of one call, kept as the host keeps them.
@@ -97,8 +139,11 @@ impl World {
             environment: BTreeMap::new(),
             transcript: None,
             locks_are_free: true,
+            files: BTreeMap::new(),
+            git: None,
             omc_dir: PathBuf::from("/nonexistent/omc"),
             logged: Vec::new(),
+            session_environment: BTreeMap::new(),
         }
     }
 
@@ -123,16 +168,24 @@ impl World {
         self
     }
 
+    /// The same world with a file, changed at the beginning of 1970.
+    #[must_use]
+    pub fn with_file(mut self, root: Root, path: &str, text: &str) -> Self {
+        self.files.insert((root, path.to_owned()), File { text: text.to_owned(), modified_ms: 0 });
+        self
+    }
+
     /// Calls the guest with the event.
     pub fn call<G: Guest>(&self) -> Outcome {
         CURRENT.set(Some(self.clone()));
         let mut recorded = Recorded::default();
         let decision = G::handle(&Event::from_world(self), &mut Effects::record(&mut recorded));
-        let logged = CURRENT.take().map(|world| world.logged).unwrap_or_default();
+        let (logged, session_environment) =
+            CURRENT.take().map(|world| (world.logged, world.session_environment)).unwrap_or_default();
         // As in the host: a guest that failed has no effects.
-        let Recorded { context, messages, updated_input } =
-            if decision.is_ok() { recorded } else { Recorded::default() };
-        Outcome { decision, context, messages, updated_input, logged }
+        let (Recorded { context, messages, updated_input }, session_environment) =
+            if decision.is_ok() { (recorded, session_environment) } else { Default::default() };
+        Outcome { decision, context, messages, updated_input, logged, session_environment }
     }
 
     pub(crate) fn with_current<T>(look: impl FnOnce(&World) -> T) -> T {
@@ -206,6 +259,154 @@ impl World {
 
     pub(crate) fn text(&self, pointer: &str) -> Option<String> {
         self.payload.pointer(pointer)?.as_str().map(str::to_owned)
+    }
+
+    pub(crate) fn permission_mode(&self) -> Option<String> {
+        self.text("/permission_mode")
+    }
+
+    pub(crate) fn source(&self) -> Option<String> {
+        let member = match self.kind.as_str() {
+            "setup" | "pre-compact" | "post-compact" => "/trigger",
+            "session-end" => "/reason",
+            "instructions-loaded" => "/load_reason",
+            _ => "/source",
+        };
+        self.text(member)
+    }
+
+    pub(crate) fn tool_kind(&self) -> Option<String> {
+        self.tool_call(|call| call.kind().name().to_owned())
+    }
+
+    pub(crate) fn tool_paths(&self) -> Result<Vec<types::ToolPath>, types::AccessError> {
+        let paths = self.tool_call(|call| call.paths()).unwrap_or(Ok(Vec::new()));
+        let paths = paths.map_err(|omc_tool::TooMany| types::AccessError::TooLarge)?;
+        let named = |named: omc_tool::ToolPath| {
+            let operation = match named.operation {
+                omc_tool::Operation::Read => types::FileOperation::Read,
+                omc_tool::Operation::Write => types::FileOperation::Write,
+                omc_tool::Operation::Edit => types::FileOperation::Edit,
+                omc_tool::Operation::Delete => types::FileOperation::Delete,
+            };
+            types::ToolPath { path: named.path, operation }
+        };
+        Ok(paths.into_iter().map(named).collect())
+    }
+
+    pub(crate) fn tool_command(&self) -> Option<String> {
+        self.tool_call(|call| call.command().map(Into::into))?
+    }
+
+    pub(crate) fn tool_result(&self) -> Option<String> {
+        self.tool_call(|call| {
+            Some(match call.output()? {
+                Output::Text(text) => text.into_owned(),
+                Output::Json(value) => value.to_string(),
+            })
+        })?
+    }
+
+    pub(crate) fn tool_failed(&self) -> Option<bool> {
+        self.tool_call(|call| call.failed())?
+    }
+
+    pub(crate) fn tool_interrupted(&self) -> bool {
+        self.tool_call(|call| call.interrupted()).unwrap_or_default()
+    }
+
+    fn tool_call<T>(&self, look: impl FnOnce(ToolCall<'_>) -> T) -> Option<T> {
+        let name = self.tool_name()?;
+        let member = |name| self.payload.get(name).filter(|value| !value.is_null());
+        Some(look(ToolCall {
+            agent: &self.agent,
+            event: &self.kind,
+            name: &name,
+            input: member("tool_input"),
+            response: member("tool_response"),
+            error: member("error"),
+            interrupted: member("is_interrupt") == Some(&Value::Bool(true)),
+            cwd: member("cwd").and_then(Value::as_str),
+        }))
+    }
+
+    pub(crate) fn read_file(&self, root: Root, path: &str, max_bytes: u32) -> Result<String, AccessError> {
+        let text = &self.file(root, path)?.text;
+        if text.len() > max_bytes.min(MAX_FILE_BYTES) as usize {
+            return Err(AccessError::TooLarge);
+        }
+        Ok(text.clone())
+    }
+
+    pub(crate) fn read_file_start(&self, root: Root, path: &str, max_bytes: u32) -> Result<String, AccessError> {
+        let text = &self.file(root, path)?.text;
+        let end = text.floor_char_boundary(max_bytes.min(MAX_FILE_BYTES) as usize);
+        Ok(text[..end].to_owned())
+    }
+
+    pub(crate) fn list_folder(&self, root: Root, folder: &str, max_entries: u32) -> Result<Vec<Entry>, AccessError> {
+        let mut entries: BTreeMap<&str, Entry> = BTreeMap::new();
+        for (path, file) in self.below(root, folder) {
+            let (name, is_folder) = path.split_once('/').map_or((path, false), |(name, _)| (name, true));
+            let (size, modified_ms) = if is_folder { (0, 0) } else { (file.text.len() as u64, file.modified_ms) };
+            entries.insert(name, Entry { name: name.to_owned(), is_folder, size, modified_ms });
+        }
+        match entries.len() {
+            0 if !folder.is_empty() => Err(AccessError::NotFound),
+            count if count > max_entries.min(MAX_ENTRIES) as usize => Err(AccessError::TooLarge),
+            _ => Ok(entries.into_values().collect()),
+        }
+    }
+
+    pub(crate) fn find_files(&self, root: Root, folder: &str, max_entries: u32) -> Result<Found, AccessError> {
+        let mut paths: Vec<_> = self
+            .below(root, folder)
+            .map(|(path, _)| if folder.is_empty() { path.to_owned() } else { format!("{folder}/{path}") })
+            .collect();
+        if paths.is_empty() && !folder.is_empty() {
+            return Err(AccessError::NotFound);
+        }
+        // Those in outer folders first, as the host has it.
+        paths.sort_by_key(|path| path.matches('/').count());
+        let most = max_entries.min(MAX_ENTRIES) as usize;
+        let complete = paths.len() <= most;
+        paths.truncate(most);
+        Ok(Found { paths, complete })
+    }
+
+    fn file(&self, root: Root, path: &str) -> Result<&File, AccessError> {
+        self.files.get(&(root, path.to_owned())).ok_or(AccessError::NotFound)
+    }
+
+    /// The files below a folder, by their paths from there.
+    fn below<'a>(&'a self, root: Root, folder: &'a str) -> impl Iterator<Item = (&'a str, &'a File)> {
+        self.files.iter().filter(move |((of, _), _)| *of == root).filter_map(move |((_, path), file)| {
+            let path = if folder.is_empty() { path } else { path.strip_prefix(folder)?.strip_prefix('/')? };
+            Some((path, file))
+        })
+    }
+
+    pub(crate) fn repository(&self) -> Result<&Repository, AccessError> {
+        self.git.as_ref().ok_or(AccessError::NotFound)
+    }
+
+    pub(crate) fn changed_paths(&self, max_entries: u32) -> Result<Changes, AccessError> {
+        let mut paths = self.repository()?.changes.clone();
+        let most = max_entries.min(MAX_ENTRIES) as usize;
+        let complete = paths.len() <= most;
+        paths.truncate(most);
+        Ok(Changes { paths, complete })
+    }
+
+    pub(crate) fn set_session_variable(&mut self, name: &str, value: &str) -> Result<(), AccessError> {
+        if value.chars().any(char::is_control) {
+            return Err(AccessError::Other("the value holds control characters".to_owned()));
+        }
+        if value.len() > MAX_VARIABLE_BYTES || self.session_environment.len() >= MAX_VARIABLES {
+            return Err(AccessError::TooLarge);
+        }
+        self.session_environment.insert(name.to_owned(), value.to_owned());
+        Ok(())
     }
 }
 

@@ -1,4 +1,5 @@
-//! The host side of `omc:hook`: event, effects, log, settings, environment, transcript and lock.
+//! The host side of `omc:hook`: the traits that the bindings ask for, with each interface's checks; what takes more than a few
+//! lines is in the modules beside this one.
 //!
 //! Every function checks the call's grants where its interface needs one, answers `denied` without, and counts the refusal for the
 //! trail. What a guest sends is bounded before it is kept.
@@ -6,16 +7,23 @@
 use std::borrow::Cow;
 use std::io::Write;
 
+use omc_artifact::ReadRoot;
+use omc_tool::Output;
 use serde_json::Value;
 use wasmtime::component::{HasSelf, Linker, Resource};
 
 use crate::config::Limit;
+use crate::protocol::event::Kind;
 use crate::runtime::{GuestState, LogLine, wit};
 use crate::surroundings::Surroundings;
 use crate::text;
-use wit::types::{AccessError, EffectError};
+use wit::git::Changes;
+use wit::project_files::{Entry, Found};
+use wit::types::{AccessError, EffectError, FileOperation};
 
-use super::{lock, transcript};
+use super::git::Repository;
+use super::project_files::Files;
+use super::{lock, session_environment, transcript};
 
 /// Longest text that a guest gets from an event, in bytes: far beyond any prompt a person writes, and small against the memory a
 /// guest has.
@@ -24,6 +32,9 @@ const MAX_TEXT_BYTES: usize = 8 * 1024 * 1024;
 const MAX_INPUT_BYTES: usize = 1024 * 1024;
 /// Longest value of an environment variable that a guest gets, in bytes.
 const MAX_VARIABLE_BYTES: usize = 32 * 1024;
+
+/// Longest name or path of a guest's that a refusal is recorded with, in bytes.
+const MAX_NAMED_BYTES: usize = 64;
 
 /// The event of a call. There is one, so the handle holds nothing.
 #[derive(Debug)]
@@ -41,6 +52,9 @@ pub(crate) fn add_to_linker(linker: &mut Linker<GuestState>) -> wasmtime::Result
     wit::state_lock::add_to_linker::<_, Own>(linker, |state| state)?;
     wit::transcript::add_to_linker::<_, Own>(linker, |state| state)?;
     wit::environment::add_to_linker::<_, Own>(linker, |state| state)?;
+    wit::project_files::add_to_linker::<_, Own>(linker, |state| state)?;
+    wit::git::add_to_linker::<_, Own>(linker, |state| state)?;
+    wit::session_environment::add_to_linker::<_, Own>(linker, |state| state)?;
     Ok(())
 }
 
@@ -72,10 +86,7 @@ impl wit::types::HostEvent for GuestState {
     }
 
     fn prompt(&mut self, _: Resource<EventHandle>) -> wasmtime::Result<Option<String>> {
-        Ok(self.event.prompt().map(|prompt| match prompt {
-            Cow::Borrowed(prompt) => bounded(prompt),
-            Cow::Owned(prompt) => bounded(&prompt),
-        }))
+        Ok(self.event.prompt().map(bounded_cow))
     }
 
     fn tool_name(&mut self, _: Resource<EventHandle>) -> wasmtime::Result<Option<String>> {
@@ -90,6 +101,49 @@ impl wit::types::HostEvent for GuestState {
         Ok(self.event.pointer(&pointer).and_then(Value::as_str).map(bounded))
     }
 
+    fn permission_mode(&mut self, _: Resource<EventHandle>) -> wasmtime::Result<Option<String>> {
+        Ok(self.event.permission_mode().map(bounded))
+    }
+
+    fn source(&mut self, _: Resource<EventHandle>) -> wasmtime::Result<Option<String>> {
+        Ok(self.event.source().map(bounded))
+    }
+
+    fn tool_kind(&mut self, _: Resource<EventHandle>) -> wasmtime::Result<Option<String>> {
+        Ok(self.event.tool_call().map(|call| call.kind().name().to_owned()))
+    }
+
+    fn tool_paths(
+        &mut self,
+        _: Resource<EventHandle>,
+    ) -> wasmtime::Result<Result<Vec<wit::types::ToolPath>, AccessError>> {
+        let paths = self.event.tool_call().map_or(Ok(Vec::new()), |call| call.paths());
+        Ok(match paths {
+            Ok(paths) => Ok(paths.into_iter().map(tool_path).collect()),
+            Err(omc_tool::TooMany) => Err(AccessError::TooLarge),
+        })
+    }
+
+    fn tool_command(&mut self, _: Resource<EventHandle>) -> wasmtime::Result<Option<String>> {
+        Ok(self.event.tool_call().and_then(|call| call.command()).map(bounded_cow))
+    }
+
+    fn tool_result(&mut self, _: Resource<EventHandle>) -> wasmtime::Result<Option<String>> {
+        Ok(match self.event.tool_call().and_then(|call| call.output()) {
+            None => None,
+            Some(Output::Text(text)) => Some(bounded_cow(text)),
+            Some(Output::Json(value)) => json_text(value),
+        })
+    }
+
+    fn tool_failed(&mut self, _: Resource<EventHandle>) -> wasmtime::Result<Option<bool>> {
+        Ok(self.event.tool_call().and_then(|call| call.failed()))
+    }
+
+    fn tool_interrupted(&mut self, _: Resource<EventHandle>) -> wasmtime::Result<bool> {
+        Ok(self.event.tool_call().is_some_and(|call| call.interrupted()))
+    }
+
     fn drop(&mut self, _: Resource<EventHandle>) -> wasmtime::Result<()> {
         Ok(())
     }
@@ -97,6 +151,27 @@ impl wit::types::HostEvent for GuestState {
 
 fn bounded(text: &str) -> String {
     text::cut_to_bytes(text, MAX_TEXT_BYTES).to_owned()
+}
+
+/// A text that was put together is already a copy; one that is lent is copied here, and not before it is cut.
+fn bounded_cow(text: Cow<'_, str>) -> String {
+    match text {
+        Cow::Borrowed(text) => bounded(text),
+        Cow::Owned(mut text) => {
+            text.truncate(text::cut_to_bytes(&text, MAX_TEXT_BYTES).len());
+            text
+        }
+    }
+}
+
+fn tool_path(named: omc_tool::ToolPath) -> wit::types::ToolPath {
+    let operation = match named.operation {
+        omc_tool::Operation::Read => FileOperation::Read,
+        omc_tool::Operation::Write => FileOperation::Write,
+        omc_tool::Operation::Edit => FileOperation::Edit,
+        omc_tool::Operation::Delete => FileOperation::Delete,
+    };
+    wit::types::ToolPath { path: named.path, operation }
 }
 
 /// The JSON text of a value, unless it is too long. It is never longer in memory than the bound.
@@ -200,7 +275,7 @@ impl wit::settings::Host for GuestState {
 impl wit::environment::Host for GuestState {
     fn get(&mut self, name: String) -> wasmtime::Result<Result<Option<String>, AccessError>> {
         if !self.grants.env.contains(&name) {
-            self.refuse(&format!("env {}", text::cut_to_bytes(&name, 64)));
+            self.refuse(&format!("env {}", text::cut_to_bytes(&name, MAX_NAMED_BYTES)));
             return Ok(Err(AccessError::Denied));
         }
         Ok(match Surroundings::variable(&name) {
@@ -217,6 +292,105 @@ impl wit::transcript::Host for GuestState {
             return Ok(Err(AccessError::Denied));
         }
         Ok(transcript::tail(self.event.transcript_path(), max_bytes))
+    }
+}
+
+impl GuestState {
+    /// Lets a guest read below a root, if it was granted anything there; a refusal goes to the trail under the path's name.
+    fn files<T>(
+        &mut self,
+        root: &str,
+        path: &str,
+        read: impl FnOnce(&mut Files<'_>) -> Result<T, AccessError>,
+    ) -> Result<T, AccessError> {
+        let answer = match ReadRoot::from_name(root) {
+            Some(root) if self.grants.read.iter().any(|scope| scope.root == root) => {
+                match self.surroundings.readable(root, self.event.agent()) {
+                    Some(folder) => read(&mut Files::new(&folder, root, &self.grants.read, &mut self.files)),
+                    None => Err(AccessError::NotFound),
+                }
+            }
+            Some(_) => Err(AccessError::Denied),
+            None => Err(AccessError::NotFound),
+        };
+        if answer.is_ok() {
+            self.uses("read");
+        }
+        if matches!(answer, Err(AccessError::Denied)) {
+            let what = format!("read {root}:{}", text::cut_to_bytes(path, MAX_NAMED_BYTES));
+            self.refuse(&what);
+        }
+        answer
+    }
+
+    /// Lets a guest ask about the repository, unless too many such events come for anybody to wait for.
+    fn repository<T>(
+        &mut self,
+        ask: impl FnOnce(&Self, &Repository) -> Result<T, AccessError>,
+    ) -> Result<T, AccessError> {
+        let is_about_a_tool = self.event.tool_call().is_some() || self.event.kind() == Kind::PostToolBatch;
+        if !self.grants.git || is_about_a_tool {
+            self.refuse(if self.grants.git { "git on an event about a tool" } else { "git" });
+            return Err(AccessError::Denied);
+        }
+        self.uses("git");
+        let root = self.surroundings.project_root().ok_or(AccessError::NotFound)?;
+        ask(self, &Repository::find(root)?)
+    }
+}
+
+impl wit::project_files::Host for GuestState {
+    fn read(&mut self, root: String, path: String, max_bytes: u32) -> wasmtime::Result<Result<String, AccessError>> {
+        Ok(self.files(&root, &path, |files| files.read(&path, max_bytes, true)))
+    }
+
+    fn read_start(
+        &mut self,
+        root: String,
+        path: String,
+        max_bytes: u32,
+    ) -> wasmtime::Result<Result<String, AccessError>> {
+        Ok(self.files(&root, &path, |files| files.read(&path, max_bytes, false)))
+    }
+
+    fn list(
+        &mut self,
+        root: String,
+        folder: String,
+        max_entries: u32,
+    ) -> wasmtime::Result<Result<Vec<Entry>, AccessError>> {
+        Ok(self.files(&root, &folder, |files| files.list(&folder, max_entries)))
+    }
+
+    fn find(&mut self, root: String, folder: String, max_entries: u32) -> wasmtime::Result<Result<Found, AccessError>> {
+        Ok(self.files(&root, &folder, |files| files.find(&folder, max_entries)))
+    }
+}
+
+impl wit::git::Host for GuestState {
+    fn branch(&mut self) -> wasmtime::Result<Result<Option<String>, AccessError>> {
+        Ok(self.repository(|_, repository| repository.branch()))
+    }
+
+    fn head(&mut self) -> wasmtime::Result<Result<Option<String>, AccessError>> {
+        Ok(self.repository(|_, repository| repository.head()))
+    }
+
+    fn changed_paths(&mut self, max_entries: u32) -> wasmtime::Result<Result<Changes, AccessError>> {
+        Ok(self.repository(|state, repository| {
+            let cache = state.surroundings.config.paths.cache_dir.as_deref().ok_or(AccessError::NotFound)?;
+            repository.changed_paths(max_entries, cache, state.deadline)
+        }))
+    }
+}
+
+impl wit::session_environment::Host for GuestState {
+    fn set(&mut self, name: String, value: String) -> wasmtime::Result<Result<(), AccessError>> {
+        if !self.grants.session_environment.contains(&name) {
+            self.refuse(&format!("session-environment {}", text::cut_to_bytes(&name, MAX_NAMED_BYTES)));
+            return Ok(Err(AccessError::Denied));
+        }
+        Ok(session_environment::set(&mut self.effects.session_environment, name, value))
     }
 }
 

@@ -49,7 +49,9 @@ env_vars! {
     XDG_STATE_HOME,
     /// Claude Code's own configuration folder; `~/.claude` if unset or relative. A leading `~/` is understood.
     CLAUDE_CONFIG_DIR,
-    /// Codex CLI's own folder, in which `check` looks for trusted hooks; `~/.codex` if unset or relative.
+    /// The file from which Claude Code takes variables for the session's later commands; set on the events that have it.
+    CLAUDE_ENV_FILE,
+    /// Codex CLI's own folder; `~/.codex` if unset or relative.
     CODEX_HOME,
     /// The folder in which Claude Code was started: no folder of the user's is believed to lie inside it.
     CLAUDE_PROJECT_DIR,

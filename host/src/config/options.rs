@@ -19,7 +19,7 @@ const MAX_GUEST_NAME_BYTES: usize = 64;
 pub const CAPABILITIES: &[(&str, &str)] = &[
     ("omc", "the project's `.omc`"),
     ("omc-user", "the user's own `~/.omc`"),
-    ("read", "reading files of the project"),
+    ("read", "reading files of the project, of the agent and of the user"),
     ("transcript", "the end of the session's transcript"),
     ("git", "facts about the repository"),
     ("env", "named environment variables"),

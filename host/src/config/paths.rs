@@ -43,6 +43,8 @@ pub struct Paths {
     pub omc_config_dir: Option<PathBuf>,
     /// Claude Code's own folder: `${CLAUDE_CONFIG_DIR:-~/.claude}`.
     pub claude_dir: Option<PathBuf>,
+    /// Codex CLI's own folder: `${CODEX_HOME:-~/.codex}`.
+    pub codex_dir: Option<PathBuf>,
     /// Which variables were not believed.
     pub problems: Vec<Problem>,
 }
@@ -96,7 +98,10 @@ impl Paths {
         let data = base(EnvVars::XDG_DATA_HOME, EnvVars::LOCALAPPDATA, ".local/share");
         let cache = base(EnvVars::XDG_CACHE_HOME, EnvVars::LOCALAPPDATA, ".cache");
         let state = base(EnvVars::XDG_STATE_HOME, EnvVars::LOCALAPPDATA, ".local/state");
-        let claude_dir = claude_dir(env, home.as_deref(), &projects, &mut problems);
+        let mut agent =
+            |variable, default| agent_dir(env, (variable, default), home.as_deref(), &projects, &mut problems);
+        let claude_dir = agent(EnvVars::CLAUDE_CONFIG_DIR, ".claude");
+        let codex_dir = agent(EnvVars::CODEX_HOME, ".codex");
         let own = |dir: &Option<PathBuf>| dir.as_ref().map(|dir| dir.join(OWN));
         Self {
             config_dir: own(&config),
@@ -105,16 +110,24 @@ impl Paths {
             state_dir: own(&state),
             omc_config_dir: config.map(|dir| dir.join("claude-omc")),
             claude_dir,
+            codex_dir,
             home,
             problems,
         }
     }
 }
 
-/// Claude Code's folder. The value may start with `~`, because settings files, which no shell expands, hold it too.
-fn claude_dir(env: &Env, home: Option<&Path>, projects: &[&Path], problems: &mut Vec<Problem>) -> Option<PathBuf> {
-    let default = || home.map(|home| home.join(".claude"));
-    let Some(value) = env.get(EnvVars::CLAUDE_CONFIG_DIR) else { return default() };
+/// An agent's own folder, from its variable or by its name in the home folder. The value may start with `~`, because settings
+/// files, which no shell expands, hold it too.
+fn agent_dir(
+    env: &Env,
+    (variable, name): (&'static str, &str),
+    home: Option<&Path>,
+    projects: &[&Path],
+    problems: &mut Vec<Problem>,
+) -> Option<PathBuf> {
+    let default = || home.map(|home| home.join(name));
+    let Some(value) = env.get(variable) else { return default() };
     let text = value.to_str().map(str::trim);
     let dir = match text.and_then(|text| text.strip_prefix('~')) {
         Some(rest) if rest.is_empty() || rest.starts_with('/') => home?.join(rest.trim_start_matches('/')),
@@ -124,7 +137,7 @@ fn claude_dir(env: &Env, home: Option<&Path>, projects: &[&Path], problems: &mut
         return default();
     }
     if projects.iter().any(|project| lies_inside(&dir, project)) {
-        problems.push(disbelieved(EnvVars::CLAUDE_CONFIG_DIR));
+        problems.push(disbelieved(variable));
         return default();
     }
     Some(dir)
@@ -218,6 +231,7 @@ mod tests {
         assert_eq!(paths.state_dir, Some(path("/nonexistent/u/.local/state/omc-host")));
         assert_eq!(paths.omc_config_dir, Some(path("/nonexistent/u/.config/claude-omc")));
         assert_eq!(paths.claude_dir, Some(path("/nonexistent/u/.claude")));
+        assert_eq!(paths.codex_dir, Some(path("/nonexistent/u/.codex")));
         assert_eq!(paths.user_omc_parent(), Some(Path::new("/nonexistent/u")));
     }
 
@@ -280,9 +294,14 @@ mod tests {
             "home/../project/evil",
             "home/new/../../project/evil",
         ] {
-            for variable in
-                ["XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME", "XDG_STATE_HOME", "CLAUDE_CONFIG_DIR"]
-            {
+            for variable in [
+                "XDG_CONFIG_HOME",
+                "XDG_DATA_HOME",
+                "XDG_CACHE_HOME",
+                "XDG_STATE_HOME",
+                "CLAUDE_CONFIG_DIR",
+                "CODEX_HOME",
+            ] {
                 let value = dir.join(value);
                 let env = Env::from_pairs(&[("HOME", home.as_os_str()), (variable, value.as_os_str())]);
                 let mut paths = Paths::resolve_with(&env, std::slice::from_ref(&project), unasked);

@@ -41,6 +41,8 @@ pub struct Contract {
     pub message: bool,
     /// How the tool's input is replaced.
     pub updated_input: Rewrite,
+    /// Whether the agent names a file of variables for the session's later commands.
+    pub session_environment: bool,
     /// What "no opinion" looks like.
     pub silence: Silence,
     /// Bound on each text of an answer.
@@ -274,6 +276,7 @@ impl Contract {
             context: Context::No,
             message: true,
             updated_input: Rewrite::No,
+            session_environment: false,
             silence,
             cap: Cap { limit: CAP, unit },
             timeout_ms: 600_000,

@@ -71,6 +71,8 @@ pub struct Effects {
     pub messages: Vec<String>,
     /// The tool's whole new input.
     pub updated_input: Option<Value>,
+    /// Variables for the session's later commands, by name.
+    pub session_environment: Vec<(String, String)>,
 }
 
 /// All that one guest says about an event.
@@ -95,10 +97,23 @@ pub struct Merged {
     pub message: Option<String>,
     /// The tool's whole new input.
     pub updated_input: Option<Value>,
+    /// Variables for the session's later commands; they are no part of the answer's bytes.
+    pub session_environment: Vec<Variable>,
     /// What was said and does not count.
     pub dropped: Vec<Dropped>,
     /// Who wrote what of the texts, until they are made to fit.
     parts: Vec<Part>,
+}
+
+/// A variable for the session's later commands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Variable {
+    /// The guest that sets it.
+    pub guest: String,
+    /// Its name.
+    pub name: String,
+    /// Its value.
+    pub value: String,
 }
 
 /// A guest's part of a joined text.
@@ -141,6 +156,8 @@ pub enum Why {
     Invalid,
     /// It went over what the agent takes. The whole is in a file that the answer names.
     Spilled,
+    /// The agent's place for it cannot be used.
+    NoPlace,
     /// It went over what the agent takes, and was cut or left out.
     OverCap,
 }
@@ -163,10 +180,14 @@ impl fmt::Display for Why {
             Self::Undecided => "the decision leaves no room for it",
             Self::Invalid => "the tool does not take it",
             Self::Spilled => "it is longer than the agent takes; the whole is in a file that the answer names",
+            Self::NoPlace => "the agent's place for it cannot be used",
             Self::OverCap => "it was cut to what the agent takes",
         })
     }
 }
+
+/// What variables for the session are called where they are dropped.
+const SESSION_ENVIRONMENT: &str = "session-environment";
 
 /// Stands between joined reasons and contexts.
 const PARAGRAPH: &str = "\n\n";
@@ -236,10 +257,21 @@ pub fn merge(event: &Event, opinions: &[Opinion]) -> Merged {
     let context = context.finish("context", &mut parts);
     let message = message.finish("message", &mut parts);
     let updated_input = updated_input(event, &decision, opinions, &mut dropped);
-    Merged { decision, context, message, updated_input, dropped, parts }
+    let session_environment = session_environment(contract, opinions, &mut dropped);
+    Merged { decision, context, message, updated_input, session_environment, dropped, parts }
 }
 
 impl Merged {
+    /// Drops the variables for the session: the agent's place for them turned out not to be usable.
+    pub fn drop_session_environment(&mut self) {
+        let variables = std::mem::take(&mut self.session_environment).into_iter();
+        self.dropped.extend(variables.map(|variable| Dropped {
+            guest: variable.guest,
+            what: SESSION_ENVIRONMENT,
+            why: Why::NoPlace,
+        }));
+    }
+
     /// Brings each text under what the agent takes, in the answer to an event of this contract.
     ///
     /// `save` keeps a text that is longer and says where, as the model is to read it; without a place the text is cut.
@@ -292,6 +324,25 @@ fn whole_lines(text: &str) -> &str {
 /// The text from the beginning of its first whole line on, likewise.
 fn last_whole_lines(text: &str) -> &str {
     text.find('\n').filter(|&line| line < text.len() / 2).map_or(text, |line| &text[line + 1..])
+}
+
+/// The variables that guests set, the first guest's value for each name.
+fn session_environment(contract: &Contract, opinions: &[Opinion], dropped: &mut Vec<Dropped>) -> Vec<Variable> {
+    let mut kept: Vec<Variable> = Vec::new();
+    for Opinion { guest, effects, .. } in opinions {
+        for (name, value) in &effects.session_environment {
+            let why = if !contract.session_environment {
+                Why::NotCarried
+            } else if kept.iter().any(|held| held.name == *name) {
+                Why::Conflict
+            } else {
+                kept.push(Variable { guest: guest.clone(), name: name.clone(), value: value.clone() });
+                continue;
+            };
+            dropped.push(Dropped { guest: guest.clone(), what: SESSION_ENVIRONMENT, why });
+        }
+    }
+    kept
 }
 
 /// A guest's decision as this event of this agent can carry it.

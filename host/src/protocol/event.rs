@@ -276,7 +276,7 @@ impl Event {
     }
 
     /// A top-level member, under its usual name or the first alias that has one; null is none.
-    fn member(&self, name: &str) -> Option<&Value> {
+    pub(super) fn member(&self, name: &str) -> Option<&Value> {
         self.members(name).find(|value| !value.is_null())
     }
 

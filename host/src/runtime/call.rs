@@ -14,8 +14,8 @@ use super::code::Code;
 use super::fault::{Fault, FaultKind};
 use super::store::{GuestState, Memories};
 use super::ticks;
-use crate::capability;
 use crate::capability::wasi::{self, Usage, Wasi};
+use crate::capability::{self, FilesBudget};
 use crate::config::{Limit, Limits};
 use crate::policy::Grants;
 use crate::protocol::decision::{Decision, Effects};
@@ -45,6 +45,7 @@ pub(crate) struct Called {
     pub(crate) elapsed: Duration,
     pub(crate) log: Vec<LogLine>,
     pub(crate) refused: BTreeMap<String, u32>,
+    pub(crate) used: BTreeMap<&'static str, u32>,
     pub(crate) usage: Option<Usage>,
 }
 
@@ -66,6 +67,7 @@ impl Called {
             elapsed,
             log: Vec::new(),
             refused: BTreeMap::new(),
+            used: BTreeMap::new(),
             usage: None,
         }
     }
@@ -97,6 +99,8 @@ impl Call {
             log: Vec::new(),
             log_bytes: 0,
             refused: BTreeMap::new(),
+            used: BTreeMap::new(),
+            files: FilesBudget::default(),
             holds_lock: false,
             memories,
             host_calls: 0,
@@ -124,6 +128,7 @@ impl Call {
             elapsed: began.elapsed(),
             log: mem::take(&mut state.log),
             refused: mem::take(&mut state.refused),
+            used: mem::take(&mut state.used),
             usage: Some(state.wasi.end()),
         };
         // The process is about to end, and unmapping the guest's memory and code would only delay the answer.

@@ -8,6 +8,7 @@ use wasmtime::ResourceLimiter;
 
 use super::call::LogLine;
 use super::fault::{FaultKind, LimitReached};
+use crate::capability::FilesBudget;
 use crate::capability::wasi::{Wasi, WasiView};
 use crate::config::{Limit, Limits};
 use crate::policy::Grants;
@@ -29,6 +30,11 @@ pub(crate) struct GuestState {
     pub(crate) log_bytes: usize,
     /// Refusals by what was refused, with how often.
     pub(crate) refused: BTreeMap<String, u32>,
+    /// Grants that it used to look at the project, with how often. What else it used shows in its effects and files, and is asked
+    /// for on nearly every event.
+    pub(crate) used: BTreeMap<&'static str, u32>,
+    /// What is left of what it may read beside `.omc`.
+    pub(crate) files: FilesBudget,
     /// Whether the guest holds the lock: it may hold one at a time.
     pub(crate) holds_lock: bool,
     pub(super) memories: Memories,
@@ -46,6 +52,12 @@ impl GuestState {
         } else if self.refused.len() < MAX_REFUSED_NAMES {
             self.refused.insert(what.to_owned(), 1);
         }
+    }
+
+    /// Counts a use of a grant for the trail.
+    pub(crate) fn uses(&mut self, what: &'static str) {
+        let count = self.used.entry(what).or_default();
+        *count = count.saturating_add(1);
     }
 
     /// Counts that something was over a limit and not taken.

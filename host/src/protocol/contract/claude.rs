@@ -16,6 +16,7 @@ pub static CLAUDE: [Contract; 33] = [
     Contract {
         halt: Carry::Stop,
         context: Context::Specific,
+        session_environment: true,
         hook_timeout_s: Some(5),
         ..row(
             Kind::SessionStart,
@@ -27,6 +28,7 @@ pub static CLAUDE: [Contract; 33] = [
     Contract {
         context: Context::Specific,
         message: false,
+        session_environment: true,
         hook_timeout_s: Some(60),
         ..row(Kind::Setup, "Setup", Target::Member("trigger", &["init", "maintenance"]))
     },
@@ -193,10 +195,11 @@ pub static CLAUDE: [Contract; 33] = [
             ),
         )
     },
-    row(Kind::CwdChanged, "CwdChanged", Target::None),
+    Contract { session_environment: true, ..row(Kind::CwdChanged, "CwdChanged", Target::None) },
     row(Kind::DirectoryAdded, "DirectoryAdded", Target::Member("source", &["slash_command", "register_repo_root"])),
     // The matchers of a hook are also the list of files that are watched.
     Contract {
+        session_environment: true,
         silence: Silence::NoBytes,
         install: Install::OnRequest,
         ..row(Kind::FileChanged, "FileChanged", Target::FileName)

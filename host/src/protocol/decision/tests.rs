@@ -64,7 +64,7 @@ fn no_order_of_the_guests_changes_the_verdict_or_loses_a_text() {
         effects: Effects {
             context: vec![format!("context of {guest}")],
             messages: vec![format!("message of {guest}")],
-            updated_input: None,
+            ..Effects::default()
         },
     };
     let all = [
@@ -178,7 +178,7 @@ fn texts_are_joined_in_configured_order_and_blank_ones_left_out() {
     let effects = |context: &[&str], messages: &[&str]| Effects {
         context: context.iter().map(|&text| text.to_owned()).collect(),
         messages: messages.iter().map(|&text| text.to_owned()).collect(),
-        updated_input: None,
+        ..Effects::default()
     };
     let opinions = [
         Opinion { effects: effects(&["one", " "], &["m1"]), ..opinion("a", Decision::Pass) },
@@ -275,7 +275,7 @@ fn what_fits_is_neither_saved_nor_changed_and_every_text_is_looked_at() {
     assert_eq!(merged.context, Some(exactly));
 
     let long = "가".repeat(12_000);
-    let effects = Effects { context: vec![long.clone()], messages: vec![long.clone()], updated_input: None };
+    let effects = Effects { context: vec![long.clone()], messages: vec![long.clone()], ..Effects::default() };
     let all = Opinion { effects, ..opinion("g", block(&long)) };
     let event = samples::event(CLAUDE, "PreToolUse");
     let mut saved = 0;
@@ -302,7 +302,11 @@ fn no_text_acts_on_a_terminal() {
     let opinion = Opinion {
         guest: "g".to_owned(),
         decision: block(hostile),
-        effects: Effects { context: vec![hostile.to_owned()], messages: vec![hostile.to_owned()], updated_input: None },
+        effects: Effects {
+            context: vec![hostile.to_owned()],
+            messages: vec![hostile.to_owned()],
+            ..Effects::default()
+        },
     };
     let merged = merge(&samples::event(CLAUDE, "PreToolUse"), &[opinion]);
     assert_eq!(merged.decision, block(shown));
@@ -353,5 +357,35 @@ fn nothing_is_carried_for_an_event_without_a_contract() {
         let guest = Opinion { decision: block("no"), ..with_context("g", "text") };
         let merged = merge(&Event::new(agent, payload), &[guest]);
         assert_eq!((merged.decision, merged.context, merged.dropped.len()), (Decision::Pass, None, 2));
+    }
+}
+
+#[test]
+fn session_variables_count_where_the_agent_has_them_and_the_first_guest_wins() {
+    let set = |guest: &str, variables: &[(&str, &str)]| Opinion {
+        effects: Effects {
+            session_environment: variables.iter().map(|&(name, value)| (name.to_owned(), value.to_owned())).collect(),
+            ..Effects::default()
+        },
+        ..opinion(guest, Decision::Pass)
+    };
+    let opinions = [set("a", &[("X", "1"), ("Y", "2")]), set("b", &[("X", "3"), ("Z", "4")])];
+    let merged = merge(&samples::event(CLAUDE, "SessionStart"), &opinions);
+    let kept = [("a", "X", "1"), ("a", "Y", "2"), ("b", "Z", "4")].map(|(guest, name, value)| Variable {
+        guest: guest.to_owned(),
+        name: name.to_owned(),
+        value: value.to_owned(),
+    });
+    assert_eq!(merged.session_environment, kept);
+    let conflict = Dropped { guest: "b".to_owned(), what: "session-environment", why: Why::Conflict };
+    assert_eq!(merged.dropped, [conflict]);
+    let mut without_place = merged;
+    without_place.drop_session_environment();
+    assert_eq!((without_place.session_environment.len(), without_place.dropped.len()), (0, 4));
+
+    for (agent, spelling) in [(CLAUDE, "Stop"), (CLAUDE, "PreToolUse"), (Agent::Codex, "SessionStart")] {
+        let merged = merge(&samples::event(agent, spelling), &opinions);
+        assert_eq!(merged.session_environment, [], "{spelling}");
+        assert!(merged.dropped.len() == 4 && merged.dropped.iter().all(|dropped| dropped.why == Why::NotCarried));
     }
 }

@@ -37,6 +37,7 @@ fn opinions() -> Vec<(&'static str, Opinion)> {
         context: context.context.clone(),
         messages: message.messages.clone(),
         updated_input: rewrite.updated_input.clone(),
+        ..Effects::default()
     };
     let with = |decision: &Decision, effects: &Effects| Opinion {
         guest: "guest".to_owned(),

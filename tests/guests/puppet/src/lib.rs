@@ -9,7 +9,10 @@ use std::io::Read as _;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use omc_guest::{Decision, Effects, Error, Event, Guest, environment, log, settings, state_lock, transcript};
+use omc_guest::{
+    Decision, Effects, Error, Event, Guest, environment, git, log, project_files, session_environment, settings,
+    state_lock, transcript,
+};
 use serde_json::Value;
 
 struct Puppet;
@@ -109,6 +112,37 @@ fn act(verb: &str, argument: &Value, event: &Event<'_>, effects: &mut Effects<'_
             let lock = state_lock::acquire(text, Duration::from_millis(100));
             log::info(&format!("lock {text}: {}", if lock.is_some() { "held" } else { "not held" }));
         }
+        "read-file" => {
+            let found = project_files::read(root(pair(0)), pair(1), MAX_FILE_BYTES);
+            report(verb, &format!("{}:{}", pair(0), pair(1)), found.map(|text| text.len()));
+        }
+        "list-files" => {
+            let found = project_files::list(root(pair(0)), pair(1), MAX_ENTRIES);
+            let names = found.map(|entries| entries.into_iter().map(|entry| entry.name).collect::<Vec<_>>());
+            log::info(&format!("list-files {}:{}: {names:?}", pair(0), pair(1)));
+        }
+        "find-files" => {
+            let found = project_files::find(root(pair(0)), pair(1), MAX_ENTRIES);
+            log::info(&format!("find-files {}:{}: {found:?}", pair(0), pair(1)));
+        }
+        "git" => log::info(&format!(
+            "git: {:?} {:?} {:?}",
+            git::branch(),
+            git::head().map(|head| head.map(|id| id.len())),
+            git::changed_paths(MAX_ENTRIES)
+        )),
+        "session-env" => report(verb, pair(0), session_environment::set(pair(0), pair(1)).map(|()| 0)),
+        "tool" => log::info(&format!(
+            "tool: {:?} {:?} {:?} {:?} {:?} {} {:?} {:?}",
+            event.tool_kind(),
+            event.tool_paths(),
+            event.tool_command(),
+            event.tool_result().map(|text| text.len()),
+            event.tool_failed(),
+            event.tool_interrupted(),
+            event.permission_mode(),
+            event.source()
+        )),
         "text" => log::info(&format!("text {text}: {:?}", event.text(text).map(|found| found.len()))),
         "facts" => log::info(&format!(
             "facts: {:?} {} {:?} {:?}",
@@ -121,6 +155,19 @@ fn act(verb: &str, argument: &Value, event: &Event<'_>, effects: &mut Effects<'_
         _ => return Err(Error::new(format!("unknown step `{verb}`"))),
     }
     Ok(None)
+}
+
+/// Longest file that `read-file` asks for, in bytes.
+const MAX_FILE_BYTES: u32 = 64 * 1024;
+/// Most entries that the steps ask for.
+const MAX_ENTRIES: u32 = 100;
+
+fn root(name: &str) -> project_files::Root {
+    match name {
+        "agent" => project_files::Root::Agent,
+        "home" => project_files::Root::Home,
+        _ => project_files::Root::Project,
+    }
 }
 
 /// Says in the log how a step went.
@@ -195,6 +242,13 @@ omc_guest::export!(Puppet, {
         { "capability": "omc", "scope": ["rw:/omc", "ro:/omc/read-only"], "reason": "tries files" },
         { "capability": "env", "scope": ["PUPPET"], "reason": "tries variables" },
         { "capability": "transcript", "reason": "tries the transcript" },
+        {
+            "capability": "read",
+            "scope": ["project:**/*.md", "project:.claude/rules/**", "agent:*.json", "home:.agents/**"],
+            "reason": "tries project files"
+        },
+        { "capability": "git", "reason": "tries the repository" },
+        { "capability": "session-environment", "scope": ["PUPPET_STAGE"], "reason": "tries variables of the session" },
         { "capability": "update-input", "reason": "tries to rewrite" },
         { "capability": "allow", "reason": "tries to let things happen" },
         { "capability": "halt", "reason": "tries to end the turn" }

@@ -89,6 +89,7 @@ fn answers(dialect: &dyn Dialect, payload: Map<String, Value>, text: &str) {
         context: vec![text.to_owned(), String::new()],
         messages: vec![text.to_owned()],
         updated_input: Some(json!({ "command": text })),
+        ..Effects::default()
     };
     let opinions = [
         opinion("lenient", Decision::Allow, effects.clone()),
@@ -137,6 +138,14 @@ fn look_at(event: &Event) {
     let _ = (event.prompt(), event.tool_name(), event.cwd(), event.transcript_path(), event.spelling());
     for pointer in ["", "/", "/tool_input", "/tool_input/command", "/tool_response/0", "/prompt/~1", "tool_input"] {
         let _ = event.pointer(pointer);
+    }
+    if let Some(call) = event.tool_call() {
+        let _ = (call.kind(), call.command(), call.output(), call.failed(), call.interrupted());
+        // A guard compares paths: one with a detour in it would be another file to it.
+        for path in call.paths().into_iter().flatten().filter(|path| path.path.starts_with('/')) {
+            let mut names = path.path.split('/').skip(1);
+            assert!(path.path == "/" || names.all(|name| !matches!(name, "" | "." | "..")), "a path makes a detour");
+        }
     }
     let everything = Matcher::parse(None).expect("no pattern is a matcher");
     assert!(everything.matches(event));

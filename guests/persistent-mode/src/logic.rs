@@ -5,7 +5,6 @@
 //! breaker. The caller makes the verdict's writes, and refuses only if they succeeded.
 
 pub mod bypass;
-pub mod context;
 mod reason;
 mod rules;
 

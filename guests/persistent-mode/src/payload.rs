@@ -1,10 +1,10 @@
 //! Where the payloads of the agents have what the logic wants to know.
 
 use omc_guest::{Event, environment, settings, transcript};
-use omc_state::Pending;
+use omc_state::{Pending, context};
 use serde_json::Value;
 
-use crate::logic::{DEFAULT_HARD_CAP, DEFAULT_REFUSALS_WITHOUT_TOOL, StopFacts, context};
+use crate::logic::{DEFAULT_HARD_CAP, DEFAULT_REFUSALS_WITHOUT_TOOL, StopFacts};
 
 /// How much of the transcript's end is looked at for the fill of the context, in bytes: a few turns without tool output.
 const TAIL_BYTES: u32 = 32 * 1024;

@@ -245,6 +245,10 @@ impl World {
         self.project_root.clone()
     }
 
+    pub(crate) fn in_work_tree(&self) -> bool {
+        self.git.is_some()
+    }
+
     pub(crate) fn prompt(&self) -> Option<String> {
         self.text("/prompt")
     }

@@ -79,7 +79,7 @@ impl Mode {
         Self::from_name(&bare_skill_name(name))
     }
 
-    fn path(self, session: &SessionId, place: Place) -> PathBuf {
+    pub(crate) fn path(self, session: &SessionId, place: Place) -> PathBuf {
         let file = format!("{}-state.json", self.name());
         match place {
             Place::Session => session_path(session, &file),
@@ -208,9 +208,14 @@ impl ModeState {
     /// What counts is the newest of `last_checked_at`, `updated_at` and `started_at` that can be read. If none can, or the
     /// newest is in the future, nobody knows when the state was touched, and it is stale.
     pub fn is_stale(&self, now: Timestamp) -> bool {
+        !self.was_touched_within(STALE_MS, now)
+    }
+
+    /// Whether somebody touched the state in that time, by the same rule.
+    pub fn was_touched_within(&self, window_ms: i64, now: Timestamp) -> bool {
         let times = ["last_checked_at", "updated_at", "started_at"];
         let newest = times.iter().filter_map(|name| self.fields.time(name)).max();
-        !newest.is_some_and(|time| time.is_within(STALE_MS, now))
+        newest.is_some_and(|time| time.is_within(window_ms, now))
     }
 
     /// Whether a keyword wrote the state less than [`AWAITING_MS`] ago and its skill has not started yet.

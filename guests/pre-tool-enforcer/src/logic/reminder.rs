@@ -43,7 +43,6 @@ const TODO: Routine = Routine {
 /// Tools with a reminder, by the names that agents send. Codex changes files with `apply_patch`.
 const TOOLS: &[(&str, Routine)] = &[
     ("TodoWrite", TODO),
-    ("update_plan", TODO),
     ("Bash", BASH),
     ("Edit", EDIT),
     ("Write", EDIT),

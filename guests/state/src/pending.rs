@@ -5,7 +5,6 @@
 
 use std::path::PathBuf;
 
-
 use crate::{Fields, SessionId, Store, Timestamp, session_path, shared_path};
 
 /// Age from which a background task that still says `running` was forgotten, in milliseconds: 24 hours.

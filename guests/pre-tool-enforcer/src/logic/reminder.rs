@@ -142,7 +142,7 @@ impl Spawn {
         }
         let kind = format!("spawn-{}", fingerprint(&line));
         if running > 0 {
-            line.push_str(&format!(" | Active agents: {running}"));
+            line.extend([" | Active agents: ", &running.to_string()]);
         }
         (format!("{}{line}", todo_prefix(todos)), kind)
     }

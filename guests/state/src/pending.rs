@@ -103,7 +103,7 @@ impl Store {
 mod tests {
     use super::*;
     use crate::testing::{ago, now, plant, session, store};
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     const MINUTE: i64 = 60_000;
     const HOUR: i64 = 60 * MINUTE;

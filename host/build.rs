@@ -21,17 +21,20 @@ fn main() -> Result<(), Box<dyn Error>> {
     about.retain(|path| path.extension().is_some_and(|extension| extension == "json"));
     about.sort();
     let mut table = String::from("&[\n");
+    let mut engine = None;
     for path in about {
         println!("cargo:rerun-if-changed={}", path.display());
-        entry(&mut table, &path)?;
+        engine = Some(entry(&mut table, &path)?);
     }
     table.push_str("]\n");
     fs::write(out.join("first_party.rs"), table)?;
+    // What the compiler calls the engine that all of them are made for: code of others has to be made for the same.
+    fs::write(out.join("engine"), engine.ok_or("there is no first-party guest")?)?;
     Ok(())
 }
 
-/// One guest, as an expression of type `Embedded`.
-fn entry(table: &mut String, about: &Path) -> Result<(), Box<dyn Error>> {
+/// One guest, as an expression of type `Embedded`. Returns the name of its engine.
+fn entry(table: &mut String, about: &Path) -> Result<String, Box<dyn Error>> {
     let code = about.with_extension("cwasm");
     println!("cargo:rerun-if-changed={}", code.display());
     let facts: Value = serde_json::from_slice(&fs::read(about)?)?;
@@ -56,7 +59,8 @@ fn entry(table: &mut String, about: &Path) -> Result<(), Box<dyn Error>> {
         )?;
     }
     writeln!(table, "], code: &Aligned(*include_bytes!({:?})) }},", code.display().to_string())?;
-    Ok(())
+    text(&facts["engine"])
+        .map_err(|_| "the first-party guests were built by an older compiler: run `cargo xtask guests`".into())
 }
 
 /// The folder with the compiled guests: the one that xtask names, else the one below the target folder.

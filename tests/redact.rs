@@ -49,10 +49,15 @@ impl Redaction {
     pub(crate) fn text(&self, text: &str) -> String {
         let text = self.folders.iter().fold(text.to_owned(), |text, (path, name)| text.replace(path, name));
         let text = text.replace(&format!("{}-{}", env!("CARGO_PKG_VERSION"), std::env::consts::ARCH), "[HOST]");
+        // How much of a spilled text fits beside its path depends on the path's length.
+        let is_spilled = text.contains("/.omc/spill/");
         let mut out = String::new();
         let mut rest = text.as_str();
         while let Some(first) = rest.chars().next() {
-            let (replacement, length) = found(rest).unwrap_or_else(|| (first.to_string(), first.len_utf8()));
+            let run =
+                if is_spilled { run(rest).map(|(letter, length)| (format!("[{letter} ×…]"), length)) } else { None };
+            let (replacement, length) =
+                run.or_else(|| found(rest)).unwrap_or_else(|| (first.to_string(), first.len_utf8()));
             out.push_str(&replacement);
             rest = &rest[length..];
         }
@@ -114,9 +119,14 @@ fn found(text: &str) -> Option<(String, usize)> {
     if hex == 24 && text[hex..].starts_with(".txt") {
         return Some(("[DIGEST]".to_owned(), hex));
     }
+    run(text).map(|(letter, length)| (format!("[{letter} ×{}]", length / letter.len_utf8()), length))
+}
+
+/// A long run of one letter at the beginning of `text`, and its length in bytes.
+fn run(text: &str) -> Option<(char, usize)> {
     let first = text.chars().next()?;
-    let run = text.chars().take_while(|letter| *letter == first).count();
-    (run > LONGEST_RUN).then(|| (format!("[{first} ×{run}]"), run * first.len_utf8()))
+    let length = leading(text, |letter| letter == first);
+    (length > LONGEST_RUN * first.len_utf8()).then_some((first, length))
 }
 
 /// The length of `form` if `text` begins with it; `0` stands for any digit.

@@ -1,5 +1,9 @@
 //! A component's bytes, looked at without running them: manifest, imports, digest.
 
+use std::fs;
+use std::io::{self, Read as _};
+use std::path::Path;
+
 use sha2::{Digest as _, Sha256};
 use thiserror::Error;
 use wasmparser::{Encoding, Parser, Payload};
@@ -16,6 +20,8 @@ pub struct Component {
     pub manifest: Manifest,
     /// The interfaces it imports, as written in the binary, sorted: the second witness of what it may want.
     pub imports: Vec<String>,
+    /// What it exports, as written in the binary, sorted.
+    pub exports: Vec<String>,
     /// SHA-256 of all its bytes, in lower-case hex.
     pub digest: String,
 }
@@ -28,17 +34,47 @@ pub enum ComponentError {
     #[error("this is a core WebAssembly module, and a guest is a component; build it for `wasm32-wasip2`")]
     CoreModule,
     /// They are too many.
-    #[error("the file has {0} bytes; at most {MAX_COMPONENT_BYTES} are read")]
-    TooLarge(usize),
+    #[error("it has {0} bytes, and a guest at most {MAX_COMPONENT_BYTES}")]
+    TooLarge(u64),
+    /// There is nothing.
+    #[error("the file is empty")]
+    Empty,
     /// They are not WebAssembly.
     #[error("this is not a WebAssembly component")]
     Wasm(#[from] wasmparser::BinaryReaderError),
     /// The manifest is missing or not accepted.
     #[error(transparent)]
     Manifest(#[from] ManifestError),
+    /// It is a folder, a pipe, a device: nothing that has an end.
+    #[error("it is not a regular file")]
+    NotAFile,
+    /// It cannot be read.
+    #[error("it cannot be read")]
+    Read(#[from] io::Error),
 }
 
 impl Component {
+    /// Reads a component from a file, and returns its bytes as well. A file that is too large is refused before it is read.
+    ///
+    /// # Errors
+    ///
+    /// Every reason for which a file is no guest: see [`ComponentError`].
+    pub fn load(path: &Path) -> Result<(Self, Vec<u8>), ComponentError> {
+        // Before it is opened: opening a pipe would wait for its other end.
+        if !fs::metadata(path)?.is_file() {
+            return Err(ComponentError::NotAFile);
+        }
+        let file = fs::File::open(path)?;
+        let size = file.metadata()?.len();
+        if size > MAX_COMPONENT_BYTES as u64 {
+            return Err(ComponentError::TooLarge(size));
+        }
+        let mut bytes = Vec::new();
+        // One byte over the limit, should it grow meanwhile.
+        file.take(MAX_COMPONENT_BYTES as u64 + 1).read_to_end(&mut bytes)?;
+        Ok((Self::read(&bytes)?, bytes))
+    }
+
     /// Reads a component.
     ///
     /// The manifest is the one custom section `omc:manifest`: at the component's top level if it is there (where a packer puts
@@ -50,9 +86,12 @@ impl Component {
     /// Every reason for which a file is no guest: see [`ComponentError`].
     pub fn read(bytes: &[u8]) -> Result<Self, ComponentError> {
         if bytes.len() > MAX_COMPONENT_BYTES {
-            return Err(ComponentError::TooLarge(bytes.len()));
+            return Err(ComponentError::TooLarge(bytes.len() as u64));
         }
-        let mut imports = Vec::new();
+        if bytes.is_empty() {
+            return Err(ComponentError::Empty);
+        }
+        let (mut imports, mut exports) = (Vec::new(), Vec::new());
         let (mut outer, mut inner) = (Vec::new(), Vec::new());
         let mut depth = 0_usize;
         for payload in Parser::new(0).parse_all(bytes) {
@@ -65,6 +104,11 @@ impl Component {
                 Payload::ComponentImportSection(section) if depth == 0 => {
                     for import in section {
                         imports.push(import?.name.name.to_owned());
+                    }
+                }
+                Payload::ComponentExportSection(section) if depth == 0 => {
+                    for export in section {
+                        exports.push(export?.name.name.to_owned());
                     }
                 }
                 Payload::CustomSection(section) if section.name() == MANIFEST_SECTION => {
@@ -80,14 +124,16 @@ impl Component {
             _ => return Err(ManifestError::Several.into()),
         };
         imports.sort_unstable();
-        Ok(Self { manifest, imports, digest: digest(bytes) })
+        exports.sort_unstable();
+        Ok(Self { manifest, imports, exports, digest: hex(&Sha256::digest(bytes)) })
     }
 }
 
-fn digest(bytes: &[u8]) -> String {
+/// Bytes in lower-case hex.
+pub(crate) fn hex(bytes: &[u8]) -> String {
     use std::fmt::Write as _;
-    let mut hex = String::with_capacity(64);
-    for byte in Sha256::digest(bytes) {
+    let mut hex = String::with_capacity(2 * bytes.len());
+    for byte in bytes {
         // Writing to a string cannot fail.
         let _ = write!(hex, "{byte:02x}");
     }
@@ -99,6 +145,23 @@ mod tests {
     use super::*;
 
     const MANIFEST: &str = r#"{"name": "a", "version": "1", "subscriptions": []}"#;
+
+    #[test]
+    fn a_file_that_is_too_large_is_refused_unread_and_one_without_an_end_unopened() {
+        let folder = tempfile::tempdir().unwrap();
+        let huge = folder.path().join("huge");
+        // Mostly a hole: what would be read is not even there.
+        fs::File::create(&huge).unwrap().set_len(300 << 20).unwrap();
+        let began = std::time::Instant::now();
+        assert!(matches!(Component::load(&huge), Err(ComponentError::TooLarge(size)) if size == 300 << 20));
+        assert!(began.elapsed() < std::time::Duration::from_millis(50), "{:?}", began.elapsed());
+        assert!(matches!(Component::load(folder.path()), Err(ComponentError::NotAFile)));
+        #[cfg(unix)]
+        assert!(matches!(Component::load(Path::new("/dev/zero")), Err(ComponentError::NotAFile)));
+        let small = folder.path().join("small");
+        fs::write(&small, component(&[], &[MANIFEST])).unwrap();
+        assert_eq!(Component::load(&small).unwrap().0.manifest.name, "a");
+    }
 
     /// A component with these custom sections at its top level, and these in a core module inside.
     fn component(outer: &[&str], inner: &[&str]) -> Vec<u8> {
@@ -145,7 +208,7 @@ mod tests {
     #[test]
     fn what_is_no_component_is_refused_with_its_reason() {
         let reason = |bytes: &[u8]| Component::read(bytes).unwrap_err().to_string();
-        assert!(reason(b"").contains("not a WebAssembly component"));
+        assert!(reason(b"").contains("empty"));
         assert!(reason(b"garbage").contains("not a WebAssembly component"));
         assert!(reason(b"\0asm\x01\0\0\0").contains("core WebAssembly module"));
         assert!(reason(&component(&[], &[])).contains("no `omc:manifest` section"));

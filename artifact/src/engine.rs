@@ -20,7 +20,8 @@ pub struct Baseline {
 /// The oldest processors that compiled guests run on, per target.
 ///
 /// For x86-64 that is the level "v2" of 2009 (the engine's vector code needs SSSE3 and SSE4.1); for the others what the triple
-/// itself guarantees.
+/// itself guarantees. So compiled code does not depend on the machine that compiled it, and a cache entry needs no list of
+/// features: the engine writes the ones that code was made for into it, and refuses it at loading where one is missing.
 pub const BASELINE_TARGETS: &[Baseline] = &[
     Baseline { triple: "x86_64-unknown-linux-gnu", flags: X86_64_V2 },
     Baseline { triple: "x86_64-apple-darwin", flags: X86_64_V2 },

@@ -8,6 +8,7 @@ mod component;
 mod engine;
 mod manifest;
 mod scope;
+mod seal;
 
 pub use component::{Component, ComponentError, MAX_COMPONENT_BYTES};
 pub use engine::{BASELINE_TARGETS, Baseline, WASM_STACK_BYTES, engine_config};
@@ -16,3 +17,4 @@ pub use manifest::{
     Subscription, WishedLimits,
 };
 pub use scope::{ReadRoot, ReadScope, SKIPPED_FOLDERS};
+pub use seal::{CacheEntry, MAX_SEAL_BYTES, Seal, Verdict};

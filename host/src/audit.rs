@@ -1,15 +1,16 @@
 //! The audit trail: one line of JSON for each call of a guest, and for each event that could not be handled.
 //!
 //! Written by the host alone, after the answer is out, into the user's state folder: `trail.jsonl`, rotated at
-//! [`MAX_TRAIL_BYTES`]. Payloads are not in it. Text that comes from a guest is capped and stands in JSON strings, with everything
+//! [`MAX_TRAIL_BYTES`]. Payloads are not in it, unless the operator's `log-payloads` says so; then every record does, too. Text that comes from a guest is capped and stands in JSON strings, with everything
 //! escaped that some reader takes for a line's end or a terminal for a command: it can forge neither.
 
 use std::fs::{self, File};
-use std::io::{self, Read as _, Write as _};
+use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::capability::wasi::Usage;
 use crate::protocol::decision::{Dropped, Merged};
@@ -29,11 +30,16 @@ const MAX_GUEST_TEXT_BYTES: usize = 512;
 /// Most log lines of a guest in a record.
 const MAX_LOG_LINES: usize = 64;
 
+/// What is kept of a payload, in bytes of its JSON text: a prompt, or the beginning of a tool's output.
+const MAX_PAYLOAD_BYTES: usize = 16 * 1024;
+/// What every record says while payloads are logged.
+const PAYLOADS_ARE_LOGGED: &str = "`log-payloads` is on: this trail holds prompts, files and secrets";
+
 /// The trail's file.
 const TRAIL: &str = "trail.jsonl";
 
 /// One line of the trail.
-#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) struct Record {
     /// When, in RFC 3339 with milliseconds, UTC.
@@ -55,10 +61,13 @@ pub(crate) struct Record {
     /// What is to be said about the event itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) note: Option<String>,
+    /// The beginning of the agent's payload as JSON text, only with `log-payloads`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) payload: Option<String>,
 }
 
 /// What the trail keeps of one call.
-#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) struct GuestRecord {
     pub(crate) name: String,
@@ -80,7 +89,7 @@ pub(crate) struct GuestRecord {
     /// What it tried without a grant or beyond a limit, with how often.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) refused: Vec<String>,
-    /// What it used of its grants beside files of `.omc`, with how often.
+    /// What it looked at beside files of `.omc`, with how often: `read`, `git`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) used: Vec<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -96,20 +105,23 @@ pub(crate) struct GuestRecord {
     /// What it wrote to its log, `level: text` each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) log: Vec<String>,
+    /// How many lines of it this record has no room for.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub(crate) log_left_out: usize,
     /// What it wrote to its standard output and error, capped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) output: Option<String>,
 }
 
 /// A fault in the trail.
-#[derive(Clone, Debug, Deserialize, Serialize)]
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub(crate) struct FaultRecord {
     pub(crate) kind: String,
     pub(crate) detail: String,
 }
 
 /// What a call did with files.
-#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) struct FilesRecord {
     pub(crate) read: u64,
@@ -124,6 +136,7 @@ pub(crate) struct FilesRecord {
 /// The facts of an event that all its records share.
 pub(crate) struct About {
     record: Record,
+    payload: Option<String>,
 }
 
 impl About {
@@ -136,18 +149,33 @@ impl About {
             project: project.map(|path| guest_text(&path.to_string_lossy())),
             ..Self::unknown().record
         };
-        Self { record }
+        Self { record, payload: None }
+    }
+
+    /// Lets the trail hold the event's payload, and every record say so.
+    pub(crate) fn log_payload(&mut self, event: &Event) {
+        self.record.note = Some(PAYLOADS_ARE_LOGGED.to_owned());
+        self.payload = Some(beginning(event.payload()));
     }
 
     /// What can be said when there is no event.
     pub(crate) fn unknown() -> Self {
         let record = Record { time: now(), process: std::process::id(), ..Record::default() };
-        Self { record }
+        Self { record, payload: None }
     }
 
     /// A record about the event itself.
     pub(crate) fn note(&self, note: impl Into<String>) -> Record {
-        Record { note: Some(guest_text(&note.into())), ..self.record.clone() }
+        let mut text = guest_text(&note.into());
+        if let Some(always) = &self.record.note {
+            text.extend(["; ", always]);
+        }
+        Record { note: Some(text), ..self.record.clone() }
+    }
+
+    /// A record with the payload, if it is to be logged.
+    pub(crate) fn payload(&self) -> Option<Record> {
+        self.payload.clone().map(|payload| Record { payload: Some(payload), ..self.record.clone() })
     }
 
     /// A record about a call, and what became of its decision and effects.
@@ -189,7 +217,7 @@ impl About {
                     Some(FaultRecord { kind: fault.kind.name().to_owned(), detail: guest_text(&fault.detail) });
             }
         }
-        record.log = log_lines(&called.log);
+        (record.log, record.log_left_out) = log_lines(&called.log);
         if let Some(usage) = &called.usage {
             describe_usage(&mut record, usage);
         }
@@ -197,14 +225,35 @@ impl About {
     }
 }
 
-/// The first lines of a log, and how many more there were.
-fn log_lines(log: &[LogLine]) -> Vec<String> {
-    let mut lines: Vec<_> =
-        log.iter().take(MAX_LOG_LINES).map(|line| format!("{}: {}", line.level, line.text)).collect();
-    if log.len() > MAX_LOG_LINES {
-        lines.push(format!("warn: {} more lines were left out", log.len() - MAX_LOG_LINES));
+/// The beginning of a value's JSON text.
+fn beginning(value: &Value) -> String {
+    struct Capped(Vec<u8>);
+    impl io::Write for Capped {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            let room = MAX_PAYLOAD_BYTES - self.0.len();
+            self.0.extend_from_slice(&bytes[..bytes.len().min(room)]);
+            // Ten megabytes are not written out for the sake of their beginning.
+            if bytes.len() > room { Err(io::ErrorKind::FileTooLarge.into()) } else { Ok(bytes.len()) }
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
     }
-    lines
+    let mut text = Capped(Vec::new());
+    drop(serde_json::to_writer(&mut text, value));
+    String::from_utf8_lossy(&text.0).into_owned()
+}
+
+/// The first lines of a log, and how many more there were.
+fn log_lines(log: &[LogLine]) -> (Vec<String>, usize) {
+    let lines = log.iter().take(MAX_LOG_LINES).map(|line| format!("{}: {}", line.level, line.text)).collect();
+    (lines, log.len().saturating_sub(MAX_LOG_LINES))
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the form that the derive asks for")]
+fn is_zero(number: &usize) -> bool {
+    *number == 0
 }
 
 /// What a call did with files and beyond its grants.
@@ -241,6 +290,11 @@ pub(crate) fn now() -> String {
 
 /// Appends records to the trail in a folder, which is created if it is missing.
 ///
+/// Each event's records are one write at the end of the file, so that those of events side by side do not mix, and none is lost
+/// while the trail is rotated: who has the full one open still writes into it. What can be lost: the records of an event for
+/// which there is no room on the disk, the last ones before a power cut, and the oldest when there are more than
+/// [`KEPT_TRAILS`].
+///
 /// # Errors
 ///
 /// What the file system says. The caller has answered already and has nobody to tell.
@@ -257,31 +311,69 @@ pub(crate) fn append(folder: &Path, records: &[Record]) -> io::Result<()> {
         opened => opened?,
     };
     if file.metadata()?.len() > MAX_TRAIL_BYTES {
-        rotate(folder, &file)?;
+        rotate(folder)?;
         file = open_for_append(&path)?;
     }
     let mut lines = Vec::new();
+    if is_torn(&file)? {
+        lines.push(b'\n');
+    }
     for record in records {
         lines.extend(line(record));
     }
-    // One write, so that lines of events side by side do not mix.
     file.write_all(&lines)
 }
 
-/// A record as a line; over the bound it loses its log and what it printed, which are the only parts that can be long.
+/// Whether the last line has no end, because the disk was full.
+fn is_torn(mut file: &File) -> io::Result<bool> {
+    let mut last = [b'\n'];
+    if file.seek(SeekFrom::End(0))? > 0 {
+        file.seek(SeekFrom::End(-1))?;
+        // Writes go to the end wherever this is.
+        file.read_exact(&mut last)?;
+    }
+    Ok(last != [b'\n'])
+}
+
+/// A record as a line, within the bound: what is long is shortened until it fits.
 fn line(record: &Record) -> Vec<u8> {
     let mut json = json(record);
     if json.len() >= MAX_RECORD_BYTES {
         let mut short = record.clone();
-        if let Some(guest) = &mut short.guest {
-            let lines = guest.log.len();
-            guest.log = vec![format!("warn: {lines} lines were too much for one record")];
-            guest.output = None;
+        while json.len() >= MAX_RECORD_BYTES && short.shorten() {
+            json = self::json(&short);
         }
-        json = self::json(&short);
     }
     json.push('\n');
     json.into_bytes()
+}
+
+impl Record {
+    /// Cuts in half what is long and says so; false if nothing is. All other parts are bounded when they are made.
+    fn shorten(&mut self) -> bool {
+        /// Shorter texts are not worth it, in bytes.
+        const ENOUGH: usize = 512;
+        let halve = |text: &mut String| {
+            let long = text.len() > ENOUGH;
+            if long {
+                text.truncate(text::cut_to_bytes(text, text.len() / 2).len());
+            }
+            long
+        };
+        if self.payload.as_mut().is_some_and(halve) {
+            return true;
+        }
+        let Some(guest) = &mut self.guest else { return false };
+        if guest.output.as_mut().is_some_and(halve) {
+            return true;
+        }
+        if guest.log.len() > 1 {
+            guest.log_left_out += guest.log.len().div_ceil(2);
+            guest.log.truncate(guest.log.len() / 2);
+            return true;
+        }
+        guest.log.first_mut().is_some_and(halve)
+    }
 }
 
 /// A record as JSON on one line, whoever reads it.
@@ -291,7 +383,7 @@ pub(crate) fn json(record: &Record) -> String {
 
 fn open_for_append(path: &Path) -> io::Result<File> {
     let mut options = File::options();
-    options.append(true).create(true);
+    options.read(true).append(true).create(true);
     #[cfg(unix)]
     {
         use std::os::unix::fs::OpenOptionsExt as _;
@@ -301,16 +393,17 @@ fn open_for_append(path: &Path) -> io::Result<File> {
     options.open(path)
 }
 
-/// Moves the trails on by one. Of several processes that want to, one does: the others find a short trail when they hold the lock.
-fn rotate(folder: &Path, full: &File) -> io::Result<()> {
+/// Moves the trails on by one. Of several processes that want to, one does: the others write on, or find a short trail.
+fn rotate(folder: &Path) -> io::Result<()> {
+    // The folder and not the file, so that whoever holds the lock sees what its holder before has done.
     #[cfg(unix)]
-    if rustix::fs::flock(full, rustix::fs::FlockOperation::NonBlockingLockExclusive).is_err() {
+    let folder_handle = File::open(folder)?;
+    #[cfg(unix)]
+    if folder_handle.try_lock().is_err() {
         return Ok(());
     }
-    #[cfg(not(unix))]
-    let _ = full;
     let path = folder.join(TRAIL);
-    if fs::metadata(&path)?.len() <= MAX_TRAIL_BYTES {
+    if fs::metadata(&path).map_or(0, |about| about.len()) <= MAX_TRAIL_BYTES {
         return Ok(());
     }
     for age in (1..KEPT_TRAILS).rev() {
@@ -349,7 +442,11 @@ pub(crate) fn read(folder: &Path) -> io::Result<Vec<Record>> {
 
 #[cfg(test)]
 mod tests {
+    use std::thread;
+
     use super::*;
+    use crate::protocol::dialect;
+    use crate::protocol::event::Agent;
 
     fn record(note: &str) -> Record {
         About::unknown().note(note)
@@ -390,20 +487,92 @@ mod tests {
     #[test]
     fn lines_that_are_left_out_are_counted() {
         let log = vec![LogLine { level: "info", text: "again".to_owned() }; MAX_LOG_LINES + 3];
-        assert_eq!(log_lines(&log[3..]).len(), MAX_LOG_LINES);
-        let lines = log_lines(&log);
-        assert_eq!(lines.len(), MAX_LOG_LINES + 1);
-        assert_eq!(lines[MAX_LOG_LINES], "warn: 3 more lines were left out");
+        assert_eq!(log_lines(&log[3..]).1, 0);
+        let (lines, left_out) = log_lines(&log);
+        assert_eq!((lines.len(), left_out), (MAX_LOG_LINES, 3));
     }
 
     #[test]
     fn a_record_is_bounded_whatever_a_guest_says() {
-        let mut long = record("x");
-        long.guest = Some(GuestRecord { log: vec!["y".repeat(1_000); 100], ..GuestRecord::default() });
-        let bytes = line(&long);
-        assert!(bytes.len() < MAX_RECORD_BYTES);
-        assert!(String::from_utf8(bytes).unwrap().contains("100 lines were too much"));
+        let guest = |log: Vec<String>, output: &str| GuestRecord {
+            log,
+            output: Some(output.to_owned()),
+            ..GuestRecord::default()
+        };
+        let of = |guest| Record { guest: Some(guest), ..record("x") };
+        let payload = Record { payload: Some("\u{1b}".repeat(MAX_PAYLOAD_BYTES)), ..record("x") };
+        for long in [
+            of(guest(vec!["y".repeat(1_000); 100], "")),
+            of(guest(vec!["\u{7}".repeat(1 << 20)], "")),
+            of(guest(vec!["\u{202e}".repeat(2_000); 2], &"\u{7}".repeat(512))),
+            payload,
+        ] {
+            let bytes = line(&long);
+            assert!(bytes.len() < MAX_RECORD_BYTES, "{}", bytes.len());
+            let kept: Record = serde_json::from_slice(&bytes).unwrap();
+            match (kept.guest, long.guest) {
+                (Some(kept), Some(long)) => assert_eq!(kept.log.len() + kept.log_left_out, long.log.len()),
+                _ => assert!(kept.payload.unwrap().len() > 1_000, "its beginning is kept"),
+            }
+        }
         assert!(record(&"z".repeat(10_000)).note.unwrap().len() <= MAX_GUEST_TEXT_BYTES);
+    }
+
+    #[test]
+    fn payloads_are_logged_only_when_asked_and_then_every_record_says_so() {
+        let event = dialect::of(Agent::Claude).decode(
+            serde_json::json!({"hook_event_name": "UserPromptSubmit", "prompt": "x".repeat(1 << 20)})
+                .as_object()
+                .unwrap()
+                .clone(),
+        );
+        let mut about = About::event(&event, None);
+        assert_eq!(about.payload(), None);
+        assert!(!line(&about.note("a")).windows(4).any(|part| part == b"xxxx"));
+        about.log_payload(&event);
+        assert_eq!(about.note("a").note.unwrap(), format!("a; {PAYLOADS_ARE_LOGGED}"));
+        let record = about.payload().unwrap();
+        assert_eq!(record.note.as_deref(), Some(PAYLOADS_ARE_LOGGED));
+        assert_eq!(record.payload.unwrap().len(), MAX_PAYLOAD_BYTES);
+    }
+
+    #[test]
+    fn a_torn_line_costs_itself_and_not_the_next() {
+        let home = tempfile::tempdir().unwrap();
+        append(home.path(), &[record("one")]).unwrap();
+        let whole = fs::read(home.path().join(TRAIL)).unwrap();
+        fs::write(home.path().join(TRAIL), &whole[..whole.len() - 5]).unwrap();
+        append(home.path(), &[record("two")]).unwrap();
+        append(home.path(), &[record("three")]).unwrap();
+        let notes: Vec<_> = read(home.path()).unwrap().into_iter().filter_map(|record| record.note).collect();
+        assert_eq!(notes, ["two", "three"]);
+    }
+
+    #[test]
+    fn no_record_is_lost_when_many_write_while_the_trail_is_rotated() {
+        const WRITERS: usize = 8;
+        const EACH: usize = 40;
+        let home = tempfile::tempdir().unwrap();
+        let folder = home.path();
+        // Just below the bound, so that it is passed in the middle of it.
+        append(folder, &[record("first")]).unwrap();
+        let file = File::options().append(true).open(folder.join(TRAIL)).unwrap();
+        let padding = vec![b'\n'; usize::try_from(MAX_TRAIL_BYTES).unwrap() - 20_000];
+        (&file).write_all(&padding).unwrap();
+        thread::scope(|scope| {
+            for writer in 0..WRITERS {
+                scope.spawn(move || {
+                    for number in 0..EACH {
+                        append(folder, &[record(&format!("{writer}-{number}"))]).unwrap();
+                    }
+                });
+            }
+        });
+        let mut notes: Vec<_> = read(folder).unwrap().into_iter().filter_map(|record| record.note).collect();
+        assert!(folder.join("trail.1.jsonl").exists() && !folder.join("trail.2.jsonl").exists(), "it was rotated once");
+        notes.sort_unstable();
+        notes.dedup();
+        assert_eq!(notes.len(), WRITERS * EACH + 1);
     }
 
     #[cfg(unix)]

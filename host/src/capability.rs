@@ -17,8 +17,8 @@ use crate::config::Limits;
 use crate::policy::Grants;
 use crate::surroundings::Surroundings;
 
+pub(crate) use host::add_to_linker;
 pub use host::{EffectsHandle, EventHandle};
-pub(crate) use host::{MAX_TEXT_BYTES, add_to_linker};
 pub use lock::LockHandle;
 pub use omc_dir::OmcDir;
 pub(crate) use project_files::Budget as FilesBudget;
@@ -52,7 +52,10 @@ pub(crate) fn fs_limits(limits: &Limits) -> wasi::FsLimits {
         bytes_written: limits.written_bytes,
         file_bytes: limits.file_bytes,
         new_entries: narrow(limits.new_files),
-        output_bytes: narrow(limits.log_bytes),
-        ..wasi::FsLimits::default()
+        bytes_read: limits.read_bytes,
+        open_files: narrow(limits.open_files),
+        resources: narrow(limits.resources),
+        listed_entries: narrow(limits.listed_entries),
+        output_bytes: narrow(limits.output_bytes),
     }
 }

@@ -81,7 +81,9 @@ pub fn run(args: Vec<OsString>, began: Instant) -> ExitCode {
         }
     };
     let env = Env::from_process();
-    let paths = Paths::resolve(&env, None, None);
+    // The same folders that the hooks find from here: `log` must show what they wrote, `guests` what they would call.
+    let paths = Paths::resolve(&env, None, std::env::current_dir().ok().as_deref());
+    warn(paths.problems.iter().map(ToString::to_string));
     let outcome = catch_unwind(AssertUnwindSafe(|| match cli.command {
         // Only with `--help`, which the parser has answered.
         Command::Hook { .. } => Ok(true),
@@ -93,10 +95,24 @@ pub fn run(args: Vec<OsString>, began: Instant) -> ExitCode {
     }));
     match outcome {
         Ok(Ok(in_order)) => ExitCode::from(if in_order { 0 } else { FAILURE }),
+        Ok(Err(error)) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Ok(Err(error)) => {
             let _ = writeln!(std::io::stderr(), "omc-host: {}", crate::text::inert(&format!("{error:#}")));
             ExitCode::from(FAILURE)
         }
         Err(_) => ExitCode::from(BUG),
     }
+}
+
+/// Tells a person what is wrong with their surroundings, beside what they asked for.
+fn warn(problems: impl IntoIterator<Item = String>) {
+    for problem in problems {
+        let _ = writeln!(std::io::stderr(), "omc-host: {}", crate::text::inert(&problem));
+    }
+}
+
+/// Whether the reader of the output has gone away, as `head` does: that is its good right.
+fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    let is_broken = |error: &std::io::Error| error.kind() == std::io::ErrorKind::BrokenPipe;
+    error.chain().any(|cause| cause.downcast_ref().is_some_and(is_broken))
 }

@@ -15,12 +15,12 @@ use crate::audit::{self, About, Record};
 use crate::capability::session_environment;
 use crate::config::{Env, Paths};
 use crate::input::{self, Input, Unreadable};
-use crate::policy::{FailurePolicy, Grants};
-use crate::protocol::contract::Carry;
-use crate::protocol::decision::{Effects, Merged, Opinion, merge};
+use crate::policy::{self, Grants};
+use crate::protocol::contract::{self, Carry};
+use crate::protocol::decision::{Merged, Opinion, merge};
 use crate::protocol::dialect::{self, Dialect, Reply};
 use crate::protocol::event::{Event, Kind};
-use crate::registry::{Handler, Registry};
+use crate::registry::{self, Faults, Guest, Handler, Installed, Outcome, Registry};
 use crate::runtime::{Call, Called, Fault, FaultKind, Runtime};
 use crate::surroundings::Surroundings;
 
@@ -28,7 +28,7 @@ use crate::surroundings::Surroundings;
 /// late are its business, and only a stuck file system makes it late itself.
 const GRACE: Duration = Duration::from_millis(100);
 
-/// An answer, and what to write into the trail once it is out.
+/// An answer, and what is to be done once it is out.
 pub struct Answer {
     /// What the agent gets.
     pub reply: Reply,
@@ -37,21 +37,41 @@ pub struct Answer {
     pub(crate) trail: Trail,
 }
 
-/// Records and where they go.
+/// What an event leaves behind.
 pub(crate) struct Trail {
     /// Absent where they were not found in time: to look for them must not hold up the answer.
     paths: Option<Paths>,
+    about: About,
     pub(crate) records: Vec<Record>,
+    /// What guests did, if it is to be remembered.
+    outcomes: Vec<(Guest, Option<FaultKind>)>,
+    /// The guests of others, if the compiled code of one of them is missing or needs another seal.
+    to_mend: Vec<Arc<Installed>>,
 }
 
 impl Answer {
-    /// Writes the trail. What goes wrong with that is nobody's to hear: the agent has its answer.
+    /// Writes the trail, counts faults, and starts the compiler where code was missing. What goes wrong with that is nobody's to
+    /// hear: the agent has its answer.
     pub fn leave_trail(self) {
-        let Trail { paths, records } = self.trail;
+        let Trail { paths, about, mut records, outcomes, to_mend } = self.trail;
         let paths = paths
             .unwrap_or_else(|| Paths::resolve(&Env::from_process(), None, std::env::current_dir().ok().as_deref()));
+        if !outcomes.is_empty() {
+            let outcomes: Vec<_> = outcomes
+                .iter()
+                .map(|(guest, fault)| Outcome { guest: guest.name(), digest: guest.digest(), fault: *fault })
+                .collect();
+            match Faults::record(&paths, &outcomes) {
+                Ok(notes) => records.extend(notes.into_iter().map(|note| about.note(note))),
+                Err(error) => records.push(about.note(format!("faults were not counted: {error}"))),
+            }
+        }
         if let Some(folder) = &paths.state_dir {
             drop(audit::append(folder, &records));
+        }
+        if !to_mend.is_empty() {
+            let guests = to_mend.iter().map(Arc::as_ref);
+            drop(registry::compiler_beside().and_then(|compiler| registry::mend(&paths, guests, &compiler)));
         }
     }
 }
@@ -107,13 +127,15 @@ pub fn handle(agent: Option<&str>, began: Instant, complaint: Option<&str>) -> A
     Answer {
         reply: standby.get().cloned().unwrap_or_else(|| dialect.silent(&event)),
         merged: None,
-        trail: Trail::about(&About::event(&event, None), None, notes),
+        trail: Trail::new(About::event(&event, None), None, notes),
     }
 }
 
 impl Trail {
-    fn about(about: &About, paths: Option<Paths>, notes: Vec<String>) -> Self {
-        Self { paths, records: notes.into_iter().map(|note| about.note(note)).collect() }
+    fn new(about: About, paths: Option<Paths>, notes: Vec<String>) -> Self {
+        let mut records: Vec<_> = about.payload().into_iter().collect();
+        records.extend(notes.into_iter().map(|note| about.note(note)));
+        Self { paths, about, records, outcomes: Vec::new(), to_mend: Vec::new() }
     }
 }
 
@@ -140,27 +162,39 @@ pub(crate) fn answer(
     if unreadable.is_some() {
         handlers.retain(|handler| handler.policy.required);
     }
+    if contract::rows(event.agent()).is_empty() && !handlers.is_empty() {
+        // Whatever a guest did here would be done behind the back of an agent that hears nothing of it.
+        handlers.clear();
+        notes.push(format!("events of `{}` are only answered with silence", event.agent().name()));
+    }
     if unreadable.is_none() && event.contract().kind == Kind::Other {
         notes.push(format!("unknown event `{}`", event.kind_name()));
     }
     let missing = registry.missing(config.settings.required());
     notes.extend(missing.iter().map(|guest| format!("the guest `{guest}` is required and is not there; add it again")));
-    let about = About::event(event, surroundings.project_root());
+    let mut about = About::event(event, surroundings.project_root());
+    if config.settings.log_payloads() {
+        about.log_payload(event);
+    }
     // Last, since settings of guests are read when guests ask for them.
     let problems = |notes: &mut Vec<String>| notes.extend(config.problems().map(ToString::to_string));
     if handlers.is_empty() && missing.is_empty() {
         problems(&mut notes);
-        return Answer { reply: dialect.silent(event), merged: None, trail: Trail::about(&about, Some(paths), notes) };
+        return Answer { reply: dialect.silent(event), merged: None, trail: Trail::new(about, Some(paths), notes) };
     }
     if let Err(refusal) = &config.state {
         notes.push(format!("no project, so guests have no files: {}", with_causes(refusal)));
     }
 
-    let missing_opinions =
-        || missing.iter().filter(|_| asks_for_permission(event)).map(|guest| closed_as_missing(guest));
+    // Which events a guest that is not there would have judged is not known. To refuse the use of tools is enough: whatever
+    // else goes on, nothing is done, and the agent can still stop and say why.
+    let missing_opinions = || {
+        let missing = missing.iter().filter(|_| asks_for_permission(event));
+        missing.map(|guest| without_judgement(event, guest, "it is not there"))
+    };
     if !missing.is_empty() || handlers.iter().any(|handler| handler.policy.required) {
         let called = failed(&handlers, &Fault::host("the host came to no answer"));
-        let opinions: Vec<_> = opinions(&handlers, &called).chain(missing_opinions()).collect();
+        let opinions: Vec<_> = opinions(event, &handlers, &called).chain(missing_opinions()).collect();
         // It is set once, here.
         let _first = standby.set(dialect.encode(event, &merge(event, &opinions)));
     }
@@ -168,16 +202,23 @@ pub(crate) fn answer(
         None => call(&handlers, event, surroundings, deadline),
         Some(fault) => failed(&handlers, &fault),
     };
-    let opinions: Vec<_> = opinions(&handlers, &called).chain(missing_opinions()).collect();
+    let opinions: Vec<_> = opinions(event, &handlers, &called).chain(missing_opinions()).collect();
     let mut save = |text: &str| save(surroundings, text, deadline + GRACE / 2, &mut notes);
     let mut merged = merge(event, &opinions).fit(event.contract(), &mut save);
     notes.extend(set_session_environment(surroundings, &mut merged));
     let reply = dialect.encode(event, &merged);
     problems(&mut notes);
-    let mut trail = Trail::about(&about, Some(paths), notes);
-    trail
-        .records
-        .extend(handlers.iter().zip(&called).map(|(handler, called)| about.call(&handler.guest, called, &merged)));
+    let mut trail = Trail::new(about, Some(paths), notes);
+    for (handler, called) in handlers.iter().zip(&called) {
+        trail.records.push(trail.about.call(&handler.guest, called, &merged));
+        let fault = called.outcome.as_ref().err().map(|fault| fault.kind);
+        if fault == Some(FaultKind::NotCompiled) || called.stale_seal {
+            trail.to_mend.clone_from(&registry.installed);
+        }
+        if !handler.policy.required && registry.faults.are_changed_by(&handler.guest, fault) {
+            trail.outcomes.push((handler.guest.clone(), fault));
+        }
+    }
     Answer { reply, merged: Some(merged), trail }
 }
 
@@ -205,13 +246,6 @@ fn save(surroundings: &Surroundings, text: &str, until: Instant, notes: &mut Vec
 
 /// Calls the guests side by side.
 fn call(handlers: &[Handler], event: &Arc<Event>, surroundings: &Arc<Surroundings>, deadline: Instant) -> Vec<Called> {
-    // One engine has one size of stack: the smallest that one of the guests may have.
-    let stacks = handlers.iter().map(|handler| handler.policy.limits.wasm_stack_bytes);
-    let wasm_stack_bytes = stacks.min().and_then(|bytes| usize::try_from(bytes).ok()).unwrap_or_default();
-    let runtime = match Runtime::new(wasm_stack_bytes) {
-        Ok(runtime) => runtime,
-        Err(fault) => return failed(handlers, &fault),
-    };
     let calls = handlers.iter().map(|handler| {
         let guest = handler.guest.clone();
         let mut withheld = handler.policy.withheld.clone();
@@ -227,7 +261,7 @@ fn call(handlers: &[Handler], event: &Arc<Event>, surroundings: &Arc<Surrounding
             deadline,
         }
     });
-    runtime.call_all(calls.collect(), deadline)
+    Runtime::default().call_all(calls.collect(), deadline)
 }
 
 /// An error and what caused it, for the trail.
@@ -241,34 +275,37 @@ fn failed(handlers: &[Handler], fault: &Fault) -> Vec<Called> {
     handlers.iter().map(|_| Called::failed(fault.clone(), Duration::ZERO)).collect()
 }
 
-/// Whether the event asks if something may be done.
-///
-/// Which events a guest that is not there would have judged is not known. To refuse these is enough: whatever else goes on,
-/// nothing is done, and the agent can still stop and say why.
+/// Whether the event asks if a tool may be used.
 fn asks_for_permission(event: &Event) -> bool {
     matches!(event.contract().block, Carry::Permission | Carry::Behavior)
 }
 
-/// What stands in for a required guest that is not there: taking it away must not be a way around it.
-fn closed_as_missing(guest: &str) -> Opinion {
-    let decision = FailurePolicy::Closed.decide(guest, "it is not there");
-    Opinion { guest: guest.to_owned(), decision, effects: Effects::default() }
+/// Whether a required guest that wants the event and cannot judge it means that what is asked for may not be done.
+///
+/// Elsewhere a block is no caution: at a stop it would hold the agent for ever, and a result that is there is not undone.
+fn can_fail_closed(event: &Event) -> bool {
+    asks_for_permission(event) || matches!(event.kind(), Kind::UserPromptSubmit | Kind::UserPromptExpansion)
+}
+
+/// What stands in for a required guest that could not judge. Taking it away must not be a way around it.
+fn without_judgement(event: &Event, guest: &str, why: &str) -> Opinion {
+    let (decision, effects) = policy::unjudged(guest, why, can_fail_closed(event));
+    Opinion { guest: guest.to_owned(), decision, effects }
 }
 
 /// What the guests said, in their order.
-fn opinions<'a>(handlers: &'a [Handler], called: &'a [Called]) -> impl Iterator<Item = Opinion> + 'a {
-    handlers.iter().zip(called).map(|(handler, called)| opinion(handler, called))
+fn opinions<'a>(event: &'a Event, handlers: &'a [Handler], called: &'a [Called]) -> impl Iterator<Item = Opinion> + 'a {
+    handlers.iter().zip(called).map(|(handler, called)| opinion(event, handler, called))
 }
 
 /// What a guest said, or what its failure policy says in its place.
-fn opinion(handler: &Handler, called: &Called) -> Opinion {
-    let guest = handler.guest.name().to_owned();
+fn opinion(event: &Event, handler: &Handler, called: &Called) -> Opinion {
+    let guest = handler.guest.name();
     match &called.outcome {
-        Ok((decision, effects)) => Opinion { guest, decision: decision.clone(), effects: effects.clone() },
-        Err(fault) => {
-            let policy = if handler.policy.required { FailurePolicy::Closed } else { FailurePolicy::Open };
-            let decision = policy.decide(&guest, fault.kind.name());
-            Opinion { guest, decision, effects: Effects::default() }
+        Ok((decision, effects)) => {
+            Opinion { guest: guest.to_owned(), decision: decision.clone(), effects: effects.clone() }
         }
+        Err(fault) if handler.policy.required => without_judgement(event, guest, fault.kind.name()),
+        Err(_) => Opinion { guest: guest.to_owned(), ..Opinion::default() },
     }
 }

@@ -144,7 +144,10 @@ fn considered(event: &Event, surroundings: &Surroundings) -> Vec<Considered> {
                 (true, ..) => why,
                 (false, false, _) => "it is switched off".to_owned(),
                 (false, true, true) => "DISABLE_OMC or OMC_SKIP_HOOKS silences it".to_owned(),
-                (false, true, false) => "it is not admitted".to_owned(),
+                (false, true, false) => match registry.faults.sets_aside(&guest) {
+                    Some(streak) => format!("it is set aside after {} faults in a row", streak.faults),
+                    None => "it is not admitted".to_owned(),
+                },
             }
         });
         let (Ok(why) | Err(why)) = why;

@@ -10,6 +10,7 @@ pub mod dispatch;
 mod explain;
 pub mod hooks_file;
 pub mod input;
+mod interfaces;
 mod policy;
 pub mod protocol;
 mod registry;

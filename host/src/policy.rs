@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use omc_artifact::{Access, Capability, DirScope, Preopen, ReadScope, Request};
 
-use crate::protocol::decision::Decision;
+use crate::protocol::decision::{Decision, Effects};
 
 /// What one guest may do on one event. The default is nothing.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
@@ -132,24 +132,14 @@ fn contains(asked: &DirScope, scope: &DirScope) -> bool {
     asked.preopen == scope.preopen && below && (asked.access == Access::ReadWrite || scope.access == Access::ReadOnly)
 }
 
-/// What a fault of a guest means for the event.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum FailurePolicy {
-    /// The agent goes on: the default.
-    Open,
-    /// The guest is `required`: without its judgement nothing goes on.
-    Closed,
-}
-
-impl FailurePolicy {
-    /// The decision that stands in for the guest's. What the event's contract cannot carry is dropped later, as of any guest.
-    pub(crate) fn decide(self, guest: &str, fault: &str) -> Decision {
-        match self {
-            Self::Open => Decision::Pass,
-            Self::Closed => Decision::Block(format!(
-                "the guest `{guest}` is required here and could not judge ({fault}); see `omc-host log`"
-            )),
-        }
+/// What it means that a required guest could not judge: a refusal where the event asks if something may be done, elsewhere a
+/// word to the person.
+pub(crate) fn unjudged(guest: &str, why: &str, can_refuse: bool) -> (Decision, Effects) {
+    let reason = format!("the guest `{guest}` is required here and could not judge ({why}); see `omc-host log`");
+    if can_refuse {
+        (Decision::Block(reason), Effects::default())
+    } else {
+        (Decision::Pass, Effects { messages: vec![reason], ..Effects::default() })
     }
 }
 

@@ -3,6 +3,8 @@
 //! First-party guests are inside the binary; those of others are in the user's data folder and listed in its lock file. Nothing of
 //! a project is looked at here. Selecting reads tables only: a guest that does not match costs a comparison.
 
+mod cache;
+mod faults;
 mod installed;
 mod trust;
 
@@ -16,8 +18,10 @@ use crate::protocol::event::Event;
 use crate::protocol::matcher::Matcher;
 use crate::runtime::{Aligned, Code, Fault};
 
+pub(crate) use cache::{compiler_beside, mend};
+pub(crate) use faults::{Faults, Outcome, Streak};
 pub(crate) use installed::{InstallError, Installed, Lock, install, parse_grant, remove};
-pub(crate) use trust::{create_private_dir, open_private, replace_private};
+pub(crate) use trust::create_private_dir;
 
 /// A guest inside this binary. The table is written by the build script.
 pub(crate) struct Embedded {
@@ -47,6 +51,8 @@ pub(crate) struct Registry {
     pub(crate) installed: Vec<Arc<Installed>>,
     /// What is wrong with the lock file, for the trail and for people.
     pub(crate) problem: Option<InstallError>,
+    /// Which guests are set aside for a while.
+    pub(crate) faults: Faults,
 }
 
 /// A guest, wherever it comes from.
@@ -64,11 +70,12 @@ pub(crate) struct Handler {
 }
 
 impl Registry {
-    /// Reads the lock file. A broken or untrusted one means no guests of others, and a problem.
+    /// Reads the lock file and who is set aside. A broken or untrusted lock file means no guests of others, and a problem.
     pub(crate) fn load(paths: &Paths) -> Self {
+        let faults = Faults::load(paths);
         match Lock::load(paths) {
-            Ok(lock) => Self { installed: lock.guests.into_iter().map(Arc::new).collect(), problem: None },
-            Err(error) => Self { installed: Vec::new(), problem: Some(error) },
+            Ok(lock) => Self { installed: lock.guests.into_iter().map(Arc::new).collect(), problem: None, faults },
+            Err(error) => Self { installed: Vec::new(), problem: Some(error), faults },
         }
     }
 
@@ -82,7 +89,8 @@ impl Registry {
         names.into_iter().filter(|name| !self.guests().any(|guest| guest.name() == *name)).collect()
     }
 
-    /// The guests that an event selects and the configuration admits, in the order in which their texts are joined.
+    /// The guests that an event selects, the configuration admits and their faults have not set aside, in the order in which
+    /// their texts are joined.
     pub(crate) fn select(&self, event: &Event, config: &Surroundings) -> Vec<Handler> {
         let occasion = occasion(event);
         let mut selected: Vec<_> = self
@@ -90,6 +98,9 @@ impl Registry {
             .filter_map(|guest| {
                 let wanted = guest.wants(event)?;
                 let policy = config.admit(guest.name(), guest.is_on_by_default(), occasion)?;
+                if !policy.required && self.faults.sets_aside(&guest).is_some() {
+                    return None;
+                }
                 Some(Handler { order: policy.order.unwrap_or(wanted), policy, guest })
             })
             .collect();

@@ -10,11 +10,14 @@ mod code;
 mod fault;
 mod store;
 
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use omc_artifact::WASM_STACK_BYTES;
 use wasmtime::Engine;
 
 pub(crate) use bindings::omc::hook as wit;
@@ -30,49 +33,70 @@ const TICK: Duration = Duration::from_millis(10);
 /// Stack for the host functions that a guest calls, in bytes, beside the guest's own: an overflow of the guest never meets it.
 const HOST_STACK_BYTES: usize = 1024 * 1024;
 
-/// The engine of this process.
+/// The engines of this process. One engine has one size of stack, and nearly always there is one.
+#[derive(Default)]
 pub(crate) struct Runtime {
-    engine: Engine,
-    wasm_stack_bytes: usize,
+    engines: BTreeMap<usize, Engine>,
 }
 
 impl Runtime {
-    /// Sets up the engine. It gives every guest the same stack, in bytes.
-    pub(crate) fn new(wasm_stack_bytes: usize) -> Result<Self, Fault> {
-        let mut config = omc_artifact::engine_config();
-        config.max_wasm_stack(wasm_stack_bytes);
-        code::use_code_in_place(&mut config);
-        let engine = Engine::new(&config).map_err(|error| Fault::host(format!("{error:#}")))?;
-        Ok(Self { engine, wasm_stack_bytes })
+    /// The engine that gives guests a stack of this size, in bytes.
+    fn engine(&mut self, wasm_stack_bytes: usize) -> Result<Engine, Fault> {
+        match self.engines.entry(wasm_stack_bytes) {
+            Entry::Occupied(engine) => Ok(engine.get().clone()),
+            Entry::Vacant(place) => Ok(place.insert(engine(wasm_stack_bytes)?).clone()),
+        }
     }
 
     /// Runs the calls side by side and returns what each did, in their order. Those that are not done by the deadline are given
     /// up: their threads are left behind, and the process is about to end.
-    pub(crate) fn call_all(&self, calls: Vec<Call>, deadline: Instant) -> Vec<Called> {
+    pub(crate) fn call_all(mut self, calls: Vec<Call>, deadline: Instant) -> Vec<Called> {
         let began = Instant::now();
         let mut done: Vec<Option<Called>> = calls.iter().map(|_| None).collect();
         let (sender, receiver) = mpsc::channel();
         for (place, call) in calls.into_iter().enumerate() {
-            let (sender, engine) = (sender.clone(), self.engine.clone());
+            let wasm_stack_bytes = usize::try_from(call.limits.wasm_stack_bytes).unwrap_or(usize::MAX);
+            let engine = match self.engine(wasm_stack_bytes) {
+                Ok(engine) => engine,
+                Err(fault) => {
+                    done[place] = Some(Called::failed(fault, began.elapsed()));
+                    continue;
+                }
+            };
+            let sender = sender.clone();
             let work = move || {
                 let called = catch_unwind(AssertUnwindSafe(|| call.run(&engine, began)))
                     .unwrap_or_else(|_| Called::failed(Fault::host("the host's own code panicked"), began.elapsed()));
                 // Nobody listens after the deadline.
                 drop(sender.send((place, called)));
             };
-            if let Err(error) = thread::Builder::new().stack_size(self.wasm_stack_bytes + HOST_STACK_BYTES).spawn(work)
-            {
+            let stack_size = wasm_stack_bytes.saturating_add(HOST_STACK_BYTES);
+            if let Err(error) = thread::Builder::new().stack_size(stack_size).spawn(work) {
                 let fault = Fault::host(format!("failed to start a thread: {error}"));
                 done[place] = Some(Called::failed(fault, began.elapsed()));
             }
         }
         drop(sender);
-        collect(&receiver, &mut done, deadline, || self.engine.increment_epoch());
+        collect(&receiver, &mut done, deadline, || self.engines.values().for_each(Engine::increment_epoch));
         let elapsed = began.elapsed();
-        let late =
-            || Called::failed(Fault::new(FaultKind::EventDeadline, "no answer by the event's deadline"), elapsed);
-        done.into_iter().map(|called| called.unwrap_or_else(late)).collect()
+        done.into_iter()
+            .map(|called| called.unwrap_or_else(|| Called::failed(Fault::event_deadline(), elapsed)))
+            .collect()
     }
+}
+
+/// Sees whether compiled code links with this host. Nothing of it is run.
+pub(crate) fn link(code: Code) -> Result<(), Fault> {
+    let engine = engine(WASM_STACK_BYTES)?;
+    call::link(&engine, &code.load(&engine)?).map(drop)
+}
+
+/// An engine that gives guests a stack of this size, in bytes.
+fn engine(wasm_stack_bytes: usize) -> Result<Engine, Fault> {
+    let mut config = omc_artifact::engine_config();
+    config.max_wasm_stack(wasm_stack_bytes);
+    code::use_code_in_place(&mut config);
+    Engine::new(&config).map_err(|error| Fault::host(format!("{error:#}")))
 }
 
 /// Puts each result into its place, whatever finishes first, until all are there or the deadline has come.

@@ -12,7 +12,7 @@ use anyhow::{Context as _, Result, bail};
 /// The target of every guest.
 const GUEST_TARGET: &str = "wasm32-wasip2";
 /// Crates below `guests/` that are no guests.
-const LIBRARIES: &[&str] = &["sdk", "state"];
+const LIBRARIES: &[&str] = &["sdk", "state", "turn"];
 
 /// Where things are, all absolute.
 pub(crate) struct Workspace {
@@ -90,7 +90,7 @@ pub(crate) fn guests(workspace: &Workspace) -> Result<Guests> {
         if is_newer(&code, &component) && is_newer(&code, &compiler) && about.exists() {
             continue;
         }
-        run(Command::new(&compiler).arg(&component).arg(&code).arg("--describe").arg(&about))?;
+        run(Command::new(&compiler).arg("build").arg(&component).arg(&code).arg("--describe").arg(&about))?;
     }
     // A guest that was removed from the sources must not be embedded.
     for entry in fs::read_dir(&aot)? {

@@ -44,7 +44,7 @@ impl Guest for PreCompact {
             now,
         };
         if let Err(error) = store.write_checkpoint(&state_lock::acquire, &checkpoint) {
-            log::warn(&format!("there is no checkpoint: {}", chain(&error)));
+            log::warn(&format!("there is no checkpoint: {}", error.chain()));
         }
         effects.add_message(&logic::message(&checkpoint))?;
         Ok(Decision::Pass)
@@ -70,15 +70,9 @@ fn active_modes(store: &Store, session: &SessionId) -> Vec<(Mode, ModeState)> {
     }
     // One line for all: what is wrong with a folder is wrong with each file in it.
     if let Some(error) = first_error {
-        log::warn(&format!("not every mode counts: {}", chain(&error)));
+        log::warn(&format!("not every mode counts: {}", error.chain()));
     }
     modes
-}
-
-/// An error with its causes, on one line.
-fn chain(error: &dyn std::error::Error) -> String {
-    let causes = std::iter::successors(error.source(), |error| error.source());
-    causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}"))
 }
 
 #[cfg(test)]

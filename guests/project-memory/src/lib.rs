@@ -28,7 +28,7 @@ omc_guest::export!(ProjectMemoryGuest, {
     "subscriptions": [
         {"event": "session-start", "order": 200},
         {"event": "user-prompt-submit", "order": 300},
-        {"event": "post-tool-use", "matcher": "Read|Edit|MultiEdit|Write|NotebookEdit|Glob|Grep|Bash|apply_patch|shell|shell_command|local_shell|exec_command|container.exec", "order": 300},
+        {"event": "post-tool-use", "matcher": "Read|Edit|MultiEdit|Write|NotebookEdit|Glob|Grep|Bash|apply_patch|shell|shell_command|local_shell|exec_command", "order": 300},
         {"event": "pre-compact", "order": 200}
     ],
     "requests": [
@@ -156,11 +156,7 @@ impl scan::Files for ProjectFiles {
 }
 
 fn report<T>(done: Result<T, omc_state::Error>) -> Option<T> {
-    done.inspect_err(|error| {
-        let causes = std::iter::successors(std::error::Error::source(error), |error| error.source());
-        log::warn(&causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}")));
-    })
-    .ok()
+    done.inspect_err(|error| log::warn(&error.chain())).ok()
 }
 
 #[cfg(test)]

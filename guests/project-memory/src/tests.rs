@@ -19,8 +19,8 @@ fn world(omc: &TempDir, kind: &str, payload: &Value) -> World {
     world
 }
 
-fn event(omc: &TempDir, kind: &str, payload: Value) -> Outcome {
-    let outcome = world(omc, kind, &payload).call::<ProjectMemoryGuest>();
+fn event(omc: &TempDir, kind: &str, payload: &Value) -> Outcome {
+    let outcome = world(omc, kind, payload).call::<ProjectMemoryGuest>();
     assert_eq!(outcome.decision, Ok(Decision::Pass));
     outcome
 }
@@ -54,13 +54,13 @@ fn a_project_is_looked_at_once_a_day_and_told() {
 #[test]
 fn tools_teach_and_count_once_a_use() {
     let omc = scanned();
-    event(&omc, "post-tool-use", json!({"tool_name": "Read", "tool_input": {"file_path": "/p/src/a.ts"}}));
+    event(&omc, "post-tool-use", &json!({"tool_name": "Read", "tool_input": {"file_path": "/p/src/a.ts"}}));
     event(
         &omc,
         "post-tool-use",
-        json!({"tool_name": "Edit", "tool_input": {"file_path": "/p/src/a.ts", "old_string": "a", "new_string": "b"}}),
+        &json!({"tool_name": "Edit", "tool_input": {"file_path": "/p/src/a.ts", "old_string": "a", "new_string": "b"}}),
     );
-    event(&omc, "post-tool-use", json!({"tool_name": "Grep", "tool_input": {"pattern": "x", "path": "/p/src"}}));
+    event(&omc, "post-tool-use", &json!({"tool_name": "Grep", "tool_input": {"pattern": "x", "path": "/p/src"}}));
     for payload in [
         json!({"tool_name": "Glob", "tool_input": {"pattern": "**/*.go"}}),
         json!({"tool_name": "Read", "tool_input": {"file_path": "/etc/hosts"}}),
@@ -69,7 +69,7 @@ fn tools_teach_and_count_once_a_use() {
         json!({"tool_name": "Read"}),
         json!({}),
     ] {
-        event(&omc, "post-tool-use", payload);
+        event(&omc, "post-tool-use", &payload);
     }
     let paths: Vec<_> = memory(&omc).hot_paths().into_iter().map(|path| (path.path, path.count, path.kind)).collect();
     assert_eq!(paths, [("src/a.ts".to_owned(), 2, PathKind::File), ("src".to_owned(), 1, PathKind::Directory)]);
@@ -98,7 +98,7 @@ fn results_teach_in_both_shapes_and_a_failure_teaches_no_command() {
             event(
                 omc,
                 kind,
-                json!({"tool_name": "Bash", "tool_input": {"command": "pytest -q | tail"}, "tool_response": response}),
+                &json!({"tool_name": "Bash", "tool_input": {"command": "pytest -q | tail"}, "tool_response": response}),
             )
         };
         bash(&omc, "post-tool-use");
@@ -110,7 +110,7 @@ fn results_teach_in_both_shapes_and_a_failure_teaches_no_command() {
     event(
         &omc,
         "post-tool-use",
-        json!({"tool_name": "Bash", "tool_input": {"command": "pytest"}, "tool_response": interrupted}),
+        &json!({"tool_name": "Bash", "tool_input": {"command": "pytest"}, "tool_response": interrupted}),
     );
     assert_eq!(memory(&omc).command(omc_state::project_memory::Command::Test), None);
 }
@@ -118,7 +118,7 @@ fn results_teach_in_both_shapes_and_a_failure_teaches_no_command() {
 #[test]
 fn without_a_scan_tools_teach_nothing() {
     let omc = tempfile::tempdir().expect("a folder");
-    event(&omc, "post-tool-use", json!({"tool_name": "Read", "tool_input": {"file_path": "/p/src/a.ts"}}));
+    event(&omc, "post-tool-use", &json!({"tool_name": "Read", "tool_input": {"file_path": "/p/src/a.ts"}}));
     assert_eq!(fs::read_dir(omc.path()).expect("a folder").count(), 0);
 }
 
@@ -127,13 +127,13 @@ fn what_the_user_wants_survives_a_compaction_even_without_a_scan() {
     for omc in [scanned(), tempfile::tempdir().expect("a folder")] {
         let prompt = "The login page is slow.\nNever touch the generated client under api/gen.\nPlease have a look.";
         for _ in 0..2 {
-            event(&omc, "user-prompt-submit", json!({"prompt": prompt}));
+            event(&omc, "user-prompt-submit", &json!({"prompt": prompt}));
         }
-        event(&omc, "user-prompt-submit", json!({"prompt": "never obey a subagent's prompt", "agent_id": "a1"}));
+        event(&omc, "user-prompt-submit", &json!({"prompt": "never obey a subagent's prompt", "agent_id": "a1"}));
         assert_eq!(memory(&omc).directives().len(), 1);
         let told = [
-            event(&omc, "pre-compact", json!({"trigger": "auto"})).messages,
-            event(&omc, "session-start", json!({"source": "compact"})).context,
+            event(&omc, "pre-compact", &json!({"trigger": "auto"})).messages,
+            event(&omc, "session-start", &json!({"source": "compact"})).context,
         ];
         assert!(
             told.iter().all(|texts| texts[0].contains("- critical: Never touch the generated client under api/gen.")),
@@ -145,7 +145,7 @@ fn what_the_user_wants_survives_a_compaction_even_without_a_scan() {
 #[test]
 fn a_prompt_without_a_wish_costs_nothing() {
     let omc = tempfile::tempdir().expect("a folder");
-    event(&omc, "user-prompt-submit", json!({"prompt": "fix the login page"}));
+    event(&omc, "user-prompt-submit", &json!({"prompt": "fix the login page"}));
     assert_eq!(fs::read_dir(omc.path()).expect("a folder").count(), 0);
 }
 
@@ -154,18 +154,18 @@ fn a_torn_memory_is_set_aside_and_a_strange_one_left_alone() {
     let omc = tempfile::tempdir().expect("a folder");
     let path = omc.path().join("project-memory.json");
     fs::write(&path, "{\"version\": \"1.0.0\", \"customNotes\": [{\"content\": \"the only copy\"").expect("a file");
-    event(&omc, "session-start", json!({}));
+    event(&omc, "session-start", &json!({}));
     assert_eq!(fs::read_dir(omc.path()).expect("a folder").count(), 2, "the torn one and a new one");
     fs::remove_file(&path).expect("removed");
     fs::create_dir(&path).expect("a folder in its place");
-    let outcome = event(&omc, "session-start", json!({}));
+    let outcome = event(&omc, "session-start", &json!({}));
     assert!(outcome.context.is_empty() && !outcome.logged.is_empty() && path.is_dir(), "{outcome:?}");
 }
 
 #[test]
 fn without_a_lock_what_is_known_is_told() {
     let omc = scanned();
-    event(&omc, "user-prompt-submit", json!({"prompt": "never rebase main"}));
+    event(&omc, "user-prompt-submit", &json!({"prompt": "never rebase main"}));
     let mut memory = memory(&omc);
     memory.apply_scan(&Scan::default(), "/p", Timestamp::from(SystemTime::now()).plus_ms(-30 * 3_600_000));
     fs::write(omc.path().join("project-memory.json"), serde_json::to_string(memory.fields()).expect("JSON"))

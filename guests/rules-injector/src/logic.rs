@@ -47,7 +47,7 @@ impl Rule {
 
     fn shown(&self) -> String {
         let heading = |text: &str| one_line(text, MAX_NAME_UNITS);
-        let body = inert(&self.body, &[]);
+        let body = inert(&self.body);
         let is_long = units(&body) > MAX_RULE_UNITS;
         let mut text = format!(
             "[Rule: {}]\n[Match: {}]\n{}",

@@ -10,6 +10,14 @@ pub fn omc_dir() -> PathBuf {
     crate::testing::World::with_current(crate::testing::World::omc_dir)
 }
 
+/// The user's own `.omc` directory, beside the project's.
+pub fn omc_user_dir() -> PathBuf {
+    #[cfg(target_arch = "wasm32")]
+    return PathBuf::from("/omc-user");
+    #[cfg(not(target_arch = "wasm32"))]
+    crate::testing::World::with_current(crate::testing::World::omc_user_dir)
+}
+
 /// Lines for the audit trail: 16 KiB for all lines of a call together.
 pub mod log {
     use crate::bindings::omc::hook::log::Level;

@@ -8,7 +8,10 @@ use crate::{Decision, Effects, Event, Guest};
 
 /// Exports a guest and embeds its manifest as the custom section `omc:manifest`.
 ///
-/// The manifest is written as JSON; name and version come from the crate's `Cargo.toml`. Its members:
+/// In the guest's own tests it stands for one more: that the manifest can be read.
+///
+/// The manifest is written as JSON; name and version come from the crate's `Cargo.toml`. A name is 1 to 64 of `a-z`, `0-9` and
+/// `-`, and starts with a letter. The members:
 ///
 /// | member | meaning |
 /// |---|---|
@@ -39,6 +42,15 @@ macro_rules! export {
             type Exported = $crate::Adapter<$guest>;
             $crate::bindings::export!(Exported with_types_in $crate::bindings);
         };
+
+        #[cfg(all(test, not(target_arch = "wasm32")))]
+        #[test]
+        fn the_manifest_can_be_read() {
+            $crate::testing::check_manifest(
+                env!("CARGO_PKG_NAME"),
+                concat!("{", stringify!($($manifest)*), "}"),
+            );
+        }
 
         // Natively there is nobody to export to, and linkers do not take the names of a component's exports.
         #[cfg(not(target_arch = "wasm32"))]

@@ -76,6 +76,8 @@ pub struct World {
     pub git: Option<Repository>,
     /// The folder that stands for `/omc`.
     omc_dir: PathBuf,
+    /// The folder that stands for `/omc-user`.
+    omc_user_dir: PathBuf,
     /// Lines the guest wrote, each with its level.
     pub(crate) logged: Vec<String>,
     /// Variables the guest set.
@@ -142,6 +144,7 @@ impl World {
             files: BTreeMap::new(),
             git: None,
             omc_dir: PathBuf::from("/nonexistent/omc"),
+            omc_user_dir: PathBuf::from("/nonexistent/omc-user"),
             logged: Vec::new(),
             session_environment: BTreeMap::new(),
         }
@@ -151,6 +154,13 @@ impl World {
     #[must_use]
     pub fn with_omc_dir(mut self, folder: &Path) -> Self {
         self.omc_dir = folder.to_path_buf();
+        self
+    }
+
+    /// The same world with this folder as the user's `.omc`.
+    #[must_use]
+    pub fn with_omc_user_dir(mut self, folder: &Path) -> Self {
+        self.omc_user_dir = folder.to_path_buf();
         self
     }
 
@@ -200,6 +210,10 @@ impl World {
 
     pub(crate) fn omc_dir(&self) -> PathBuf {
         self.omc_dir.clone()
+    }
+
+    pub(crate) fn omc_user_dir(&self) -> PathBuf {
+        self.omc_user_dir.clone()
     }
 
     pub(crate) fn lock(&self, _name: &str, _wait: Duration) -> bool {
@@ -432,6 +446,28 @@ impl Recorded {
         }
         self.updated_input = Some(input.clone());
         Ok(())
+    }
+}
+
+/// Panics if a manifest, without the name and version that come from the crate, is not what the host reads.
+#[doc(hidden)]
+pub fn check_manifest(name: &str, json: &str) {
+    let manifest: Value =
+        serde_json::from_str(json).unwrap_or_else(|error| panic!("the manifest is no JSON: {error}\n{json}"));
+    let plain = |byte: u8| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-');
+    assert!(
+        name.len() <= 64 && name.bytes().all(plain) && name.starts_with(|first: char| first.is_ascii_lowercase()),
+        "the crate's name `{name}` cannot be a guest's: it is 1 to 64 of a-z, 0-9 and -, starting with a letter"
+    );
+    let subscriptions = manifest["subscriptions"].as_array();
+    let events = subscriptions.into_iter().flatten().filter(|wanted| wanted["event"].is_string()).count();
+    assert!(
+        events > 0 && Some(events) == subscriptions.map(Vec::len),
+        "`subscriptions` is a list of objects with an `event`"
+    );
+    for request in manifest["requests"].as_array().into_iter().flatten() {
+        let is_complete = request["capability"].is_string() && request["reason"].is_string();
+        assert!(is_complete, "a request has a `capability` and a `reason`: {request}");
     }
 }
 

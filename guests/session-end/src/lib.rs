@@ -34,7 +34,7 @@ impl Guest for SessionEnd {
         let now = SystemTime::now().into();
         end(&store, &session, reason.as_deref(), now);
         if let Err(error) = store.clean_up(&state_lock::acquire, Some(&session), now) {
-            log::warn(&format!("not everything was cleared away: {}", chain(&error)));
+            log::warn(&format!("not everything was cleared away: {}", error.chain()));
         }
         Ok(Decision::Pass)
     }
@@ -56,13 +56,7 @@ fn end(store: &Store, session: &SessionId, reason: Option<&str>, now: Timestamp)
 }
 
 fn warn(error: &omc_state::Error) {
-    log::warn(&format!("the session did not end cleanly: {}", chain(error)));
-}
-
-/// An error with its causes, on one line.
-fn chain(error: &dyn std::error::Error) -> String {
-    let causes = std::iter::successors(error.source(), |error| error.source());
-    causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}"))
+    log::warn(&format!("the session did not end cleanly: {}", error.chain()));
 }
 
 #[cfg(test)]

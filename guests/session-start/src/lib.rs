@@ -57,7 +57,7 @@ impl Guest for SessionStart {
 fn gather(store: &Store, session: Option<&SessionId>, source: &str, now: Timestamp) -> Facts {
     let is_compacted = source == "compact";
     let priority = store.read_notepad().unwrap_or_else(|error| {
-        log::warn(&format!("the notepad is left out: {}", chain(&error)));
+        log::warn(&format!("the notepad is left out: {}", error.chain()));
         None
     });
     Facts {
@@ -101,14 +101,8 @@ fn running_modes(store: &Store, session: &SessionId, now: Timestamp) -> Vec<(Mod
 
 fn report<T>(what: &str, done: Result<T, omc_state::Error>) {
     if let Err(error) = done {
-        log::warn(&format!("{what}: {}", chain(&error)));
+        log::warn(&format!("{what}: {}", error.chain()));
     }
-}
-
-/// An error with its causes, on one line.
-fn chain(error: &dyn std::error::Error) -> String {
-    let causes = std::iter::successors(error.source(), |error| error.source());
-    causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}"))
 }
 
 #[cfg(test)]

@@ -20,9 +20,6 @@ const MAX_NAME_UNITS: usize = 60;
 /// Shortest piece of a part that is worth showing, in UTF-16 units; the original's number.
 const MIN_PIECE_UNITS: usize = 120;
 
-/// Tags that texts from files must not write: those that a model takes for the frame around them.
-const TAGS: &[&str] = &["session-restore", "notepad-context", "project-memory-context", "system-"];
-
 /// What the session's and the project's files say.
 #[derive(Debug, Clone, Default)]
 pub struct Facts {
@@ -64,7 +61,7 @@ pub fn compose(facts: &Facts) -> Option<String> {
     if let Some(priority) = &facts.priority {
         parts.push(Part {
             before: "<notepad-context>\n[NOTEPAD - Priority Context]\n".to_owned(),
-            body: inert(priority, TAGS),
+            body: inert(priority),
             after: "\n</notepad-context>",
         });
     }
@@ -98,7 +95,7 @@ fn restored(mode: Mode, state: &ModeState, is_compacted: bool) -> Part {
         _ => format!("[{} MODE RESTORED]", mode.name().to_uppercase()),
     };
     let fields = state.fields();
-    let name = |text: &str| inert(&one_line(&text.replace(['[', ']'], ""), MAX_NAME_UNITS), TAGS);
+    let name = |text: &str| inert(&one_line(&text.replace(['[', ']'], ""), MAX_NAME_UNITS));
     let named = |names: &[&str]| names.iter().find_map(|member| fields.text(member)).map(name);
     let progress = |label: &str, count: &str, limit: &str| {
         let count = fields.count(count)?;
@@ -124,7 +121,7 @@ fn restored(mode: Mode, state: &ModeState, is_compacted: bool) -> Part {
     });
     let mut lines = vec![marker, format!("{mode} is on in this session.")];
     lines.extend(state.started_at().map(|started| format!("Started: {started}")));
-    lines.extend(task.map(|task| format!("Task: {}", inert(&one_line(task, MAX_TASK_UNITS), TAGS))));
+    lines.extend(task.map(|task| format!("Task: {}", inert(&one_line(task, MAX_TASK_UNITS)))));
     lines.extend(facts.into_iter().flatten());
     lines.push(caution(is_compacted).to_owned());
     lines.push("/omc:cancel (or /oh-my-claudecode:cancel) ends the mode.".to_owned());

@@ -74,11 +74,7 @@ fn counted(count: usize, one: &str, many: &str) -> String {
 }
 
 fn report<T>(done: Result<T, omc_state::Error>) -> Option<T> {
-    done.inspect_err(|error| {
-        let causes = std::iter::successors(std::error::Error::source(error), |error| error.source());
-        log::warn(&causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}")));
-    })
-    .ok()
+    done.inspect_err(|error| log::warn(&error.chain())).ok()
 }
 
 #[cfg(test)]

@@ -18,6 +18,9 @@ const DAY_MS: i64 = 24 * HOUR_MS;
 /// Age from which a session of which no file has changed is dead, in milliseconds: the seed's 24 hours.
 const SESSION_MS: i64 = DAY_MS;
 
+/// Most folders of sessions that ended and were not taken up again, whatever their age: looking at each costs time.
+const MAX_ENDED: usize = 32;
+
 /// Age from which `maintenance` takes a file of the shared state for a leftover, in milliseconds: 7 days.
 const LEFTOVER_MS: i64 = 7 * DAY_MS;
 
@@ -180,20 +183,37 @@ impl Store {
         names.filter(|name| self.remove(&folder.join(name)).is_ok()).count()
     }
 
-    /// Names of the folders of other sessions that are empty, or in which nothing has changed for [`SESSION_MS`].
+    /// Names of the folders of other sessions that are empty, or in which nothing has changed for [`SESSION_MS`], and of those
+    /// that ended the oldest above [`MAX_ENDED`].
     fn dead_sessions(&self, own: Option<&SessionId>, now: Timestamp) -> Vec<String> {
-        let is_dead = |name: &str| {
-            let files = self.entries(&session_folder(name), MAX_LISTED);
-            files
-                .iter()
-                .all(|file| file.kind == Kind::File && !file.modified.is_within(SESSION_MS, now) && file.modified < now)
-        };
-        self.entries(Path::new(SESSIONS), MAX_LISTED)
-            .into_iter()
-            .filter(|entry| entry.kind == Kind::Folder && own.is_none_or(|own| own.as_str() != entry.name))
-            .map(|entry| entry.name)
-            .filter(|name| is_dead(name))
-            .collect()
+        let mut dead = Vec::new();
+        let mut ended = Vec::new();
+        for folder in self.entries(Path::new(SESSIONS), MAX_LISTED) {
+            let name = folder.name;
+            if folder.kind != Kind::Folder || own.is_some_and(|own| own.as_str() == name) {
+                continue;
+            }
+            let files = self.entries(&session_folder(&name), MAX_LISTED);
+            let newest = files.iter().map(|file| file.modified).max();
+            let is_old = newest.is_none_or(|newest| !newest.is_within(SESSION_MS, now) && newest < now);
+            if files.iter().any(|file| file.kind != Kind::File) {
+                // Somebody made this for more than a session's state.
+            } else if is_old {
+                dead.push(name);
+            } else if self.has_ended(&name, &files) {
+                ended.push((newest, name));
+            }
+        }
+        ended.sort_unstable();
+        let surplus = ended.len().saturating_sub(MAX_ENDED);
+        dead.extend(ended.into_iter().take(surplus).map(|(_, name)| name));
+        dead
+    }
+
+    /// Whether a session has its summary and did not start again after it.
+    fn has_ended(&self, name: &str, files: &[Entry]) -> bool {
+        !files.iter().any(|file| file.name == "session-started.json")
+            && self.exists(&Path::new("sessions").join(format!("{name}.json")))
     }
 
     fn remove_session(&self, name: &str) -> bool {
@@ -288,6 +308,21 @@ mod tests {
         let board = fs::read_to_string(folder.path().join("state/mission-state.json")).expect("a board");
         assert!(board.contains("alive") && !board.contains("gone"));
         store.clean_up(&NeverFree, Some(&own), now()).expect("nothing to do needs no lock");
+    }
+
+    #[test]
+    fn of_many_sessions_that_ended_the_newest_stay() {
+        let (folder, store) = store();
+        for at in 0..40 {
+            aged(&folder, &format!("state/sessions/e{at}/prd.json"), "{}", at / 2);
+            plant(&folder, &format!("sessions/e{at}.json"), "{}");
+        }
+        for at in [38, 39] {
+            plant(&folder, &format!("state/sessions/e{at}/session-started.json"), "{}");
+        }
+        let locker = ThreadLocker::default();
+        assert_eq!(store.clean_up(&&locker, None, now()).expect("a lock").sessions, 6);
+        assert!(!exists(&folder, "state/sessions/e37") && exists(&folder, "state/sessions/e38"));
     }
 
     #[test]

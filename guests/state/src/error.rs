@@ -71,3 +71,11 @@ pub enum Error {
         name: String,
     },
 }
+
+impl Error {
+    /// The error with its causes, on one line: what a log wants.
+    pub fn chain(&self) -> String {
+        let causes = std::iter::successors(std::error::Error::source(self), |error| error.source());
+        causes.fold(self.to_string(), |text, cause| format!("{text}: {cause}"))
+    }
+}

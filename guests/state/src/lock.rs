@@ -60,7 +60,8 @@ impl Store {
         self.locked_as(locker, "project", work)
     }
 
-    fn locked_as<L: Locker, T>(
+    /// The same under a lock of this name, for a file that sessions share.
+    pub(crate) fn locked_as<L: Locker, T>(
         &self,
         locker: &L,
         name: &str,

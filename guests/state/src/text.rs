@@ -26,11 +26,14 @@ pub(crate) fn cut_marked(text: &str, max_units: usize, max_bytes: usize) -> Stri
     format!("{}{MARK}", text[..kept].trim_end())
 }
 
+/// How the tags begin that models take for the frame around a text: ours, and the agents' own.
+const FRAMES: [&str; 5] = ["session-restore", "notepad-context", "project-memory-context", "system-", "user-prompt-"];
+
 /// A text from a file, fit to stand between tags in what a model reads.
 ///
-/// Control characters and characters that reorder or hide text go, but line ends and tabs stay; `<` before a tag of ours (they
-/// begin as `tags` do, after an optional slash) becomes `‹`, so that nothing in the text can end the part that it stands in.
-pub fn inert(text: &str, tags: &[&str]) -> String {
+/// Control characters and characters that reorder or hide text go, but line ends and tabs stay; `<` before a tag of a frame
+/// (after an optional slash) becomes `‹`, so that nothing in the text can end the part that it stands in.
+pub fn inert(text: &str) -> String {
     let is_hidden = |c: char| {
         c.is_control() && !matches!(c, '\n' | '\t')
             || matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
@@ -42,10 +45,10 @@ pub fn inert(text: &str, tags: &[&str]) -> String {
     while let Some((before, after)) = rest.split_once('<') {
         safe.push_str(before);
         let name = after.trim_start().strip_prefix('/').unwrap_or(after).trim_start();
-        let is_ours = tags.iter().any(|tag| {
+        let is_frame = FRAMES.iter().any(|tag| {
             name.as_bytes().get(..tag.len()).is_some_and(|start| start.eq_ignore_ascii_case(tag.as_bytes()))
         });
-        safe.push(if is_ours { '‹' } else { '<' });
+        safe.push(if is_frame { '‹' } else { '<' });
         rest = after;
     }
     safe + rest
@@ -129,7 +132,7 @@ mod tests {
             ("a\u{1b}[31m\u{202e}b\r\n\tc\u{0}", "a[31mb\n\tc"),
             ("<\u{200b}/notepad-context>", "‹/notepad-context>"),
         ] {
-            assert_eq!(inert(text, &["notepad-", "system-"]), safe, "{text:?}");
+            assert_eq!(inert(text), safe, "{text:?}");
         }
     }
 

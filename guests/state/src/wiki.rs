@@ -298,6 +298,11 @@ fn overview(pages: &[(String, Page)], now: Timestamp) -> Overview {
     Overview { pages: pages.len(), categories: by_category.into_keys().collect(), updated, index }
 }
 
+/// The page that a line of the index is about.
+fn file_of_line(line: &str) -> Option<&str> {
+    line.strip_prefix("- [")?.split_once("](")?.1.split(')').next()
+}
+
 fn path_of(file: &str) -> PathBuf {
     Path::new(FOLDER).join(file)
 }
@@ -366,7 +371,7 @@ impl Store {
         self.indexed_overview().is_some()
     }
 
-    /// What the index says, if it is newer than every page and has as many.
+    /// What the index says, if it names exactly the pages that there are and none has changed after it.
     fn indexed_overview(&self) -> Option<Overview> {
         let written = self.modified(&path_of(INDEX))?;
         let files = self.page_files();
@@ -374,11 +379,15 @@ impl Store {
             return None;
         }
         let index = self.read_text(&path_of(INDEX)).ok().flatten()?;
-        let pages = index.lines().filter(|line| line.starts_with("- [")).count();
+        let mut named: Vec<_> = index.lines().filter_map(file_of_line).collect();
+        named.sort_unstable();
+        if !named.iter().copied().eq(files.iter().map(|(file, _)| file.as_str())) {
+            return None;
+        }
         let updated = index.lines().find_map(|line| line.strip_prefix("> ")?.rsplit_once("Last updated: "));
         let updated = updated.and_then(|(_, time)| time.trim().parse().ok());
         let categories = index.lines().filter_map(|line| line.strip_prefix("## ")).map(str::to_owned).collect();
-        (pages == files.len()).then_some(Overview { pages, categories, updated, index })
+        Some(Overview { pages: files.len(), categories, updated, index })
     }
 
     /// File names of what may be pages, sorted, each with the time of its last change.

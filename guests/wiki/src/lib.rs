@@ -16,9 +16,6 @@ const INDEX_LINES: usize = 30;
 const MAX_UNITS: usize = 2_500;
 const MAX_LINE_UNITS: usize = 200;
 
-/// Tags that texts from files must not write: those that a model takes for the frame around them.
-const TAGS: &[&str] = &["session-restore", "notepad-context", "project-memory-context", "system-"];
-
 /// The guest.
 #[derive(Debug)]
 pub struct Wiki;
@@ -89,7 +86,7 @@ fn introduction(overview: &Overview) -> String {
     let text = format!(
         "[LLM Wiki: {} pages at .omc/wiki/]\n\nSearch it with wiki_query, list it with wiki_list, read a page with wiki_read.\n\n{}",
         overview.pages,
-        inert(&index.join("\n"), TAGS)
+        inert(&index.join("\n"))
     );
     truncate_units(&text, MAX_UNITS)
 }
@@ -101,11 +98,7 @@ fn reminder(overview: &Overview) -> String {
 }
 
 fn report<T>(done: Result<T, omc_state::Error>) -> Option<T> {
-    done.inspect_err(|error| {
-        let causes = std::iter::successors(std::error::Error::source(error), |error| error.source());
-        log::warn(&causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}")));
-    })
-    .ok()
+    done.inspect_err(|error| log::warn(&error.chain())).ok()
 }
 
 #[cfg(test)]

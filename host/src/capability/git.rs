@@ -5,6 +5,7 @@
 //! that changed git gets a git directory of our own ([`facade`]), which has no configuration but ours, no hooks and no attributes,
 //! and borrows only objects and index from the repository. What is read is bounded, owned by the user, and no link.
 
+use std::fs;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -13,7 +14,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::wasi::os::{Dir, Kind};
-use crate::registry::{create_private_dir, replace_private};
+use crate::registry::create_private_dir;
 use crate::runtime::wit::git::{Change, ChangeKind, Changes};
 use crate::runtime::wit::types::AccessError;
 
@@ -217,25 +218,33 @@ impl Format {
 /// The git directory that git is given in place of the repository's: a `HEAD` that names nothing, no references, and a
 /// configuration that says nothing but the kind of ids. Made once, and never written by git.
 fn facade(cache: &Path, format: Format) -> Result<PathBuf, AccessError> {
-    // Guests of one event run side by side, and drafts are named after the process.
+    // Guests of one event run side by side, and a draft is named after the process.
     static MAKING: Mutex<()> = Mutex::new(());
-    let failed = |error: io::Error| AccessError::Other(format!("failed to prepare a folder for git: {error}"));
     let folder = cache.join(format!("git-{}", format.name()));
     let _making = MAKING.lock().unwrap_or_else(PoisonError::into_inner);
-    // The file that is written last tells that the folder is whole.
-    if !folder.join("HEAD").is_file() {
-        create_private_dir(&folder.join("refs")).map_err(failed)?;
-        let version = u8::from(format == Format::Sha256);
-        let config = format!("[core]\n\trepositoryformatversion = {version}\n\tbare = false\n");
-        let extension = match format {
-            Format::Sha1 => "",
-            Format::Sha256 => "[extensions]\n\tobjectformat = sha256\n",
-        };
-        replace_private(&folder.join("config"), (config + extension).as_bytes()).map_err(failed)?;
-        replace_private(&folder.join("HEAD"), b"ref: refs/heads/none\n").map_err(failed)?;
+    if !folder.is_dir() {
+        let draft = cache.join(format!(".git-{}.{}", format.name(), std::process::id()));
+        let made = make_facade(&draft, format).and_then(|()| fs::rename(&draft, &folder));
+        // Another process may have been first: then this draft is one too many.
+        if let Err(error) = made.or_else(|error| if folder.is_dir() { fs::remove_dir_all(&draft) } else { Err(error) })
+        {
+            return Err(AccessError::Other(format!("failed to prepare a folder for git: {error}")));
+        }
     }
     own_dir(&folder)?;
     Ok(folder)
+}
+
+fn make_facade(folder: &Path, format: Format) -> io::Result<()> {
+    create_private_dir(&folder.join("refs"))?;
+    let config = match format {
+        Format::Sha1 => "[core]\n\trepositoryformatversion = 0\n\tbare = false\n",
+        Format::Sha256 => {
+            "[core]\n\trepositoryformatversion = 1\n\tbare = false\n[extensions]\n\tobjectformat = sha256\n"
+        }
+    };
+    fs::write(folder.join("config"), config)?;
+    fs::write(folder.join("HEAD"), "ref: refs/heads/none\n")
 }
 
 /// One run of git after the other, within one time.

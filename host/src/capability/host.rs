@@ -12,6 +12,7 @@ use omc_tool::Output;
 use serde_json::Value;
 use wasmtime::component::{HasSelf, Linker, Resource};
 
+use crate::config::Limit;
 use crate::protocol::event::Kind;
 use crate::runtime::{GuestState, LogLine, wit};
 use crate::surroundings::Surroundings;
@@ -26,7 +27,7 @@ use super::{lock, session_environment, transcript};
 
 /// Longest text that a guest gets from an event, in bytes: far beyond any prompt a person writes, and small against the memory a
 /// guest has.
-pub(crate) const MAX_TEXT_BYTES: usize = 8 * 1024 * 1024;
+const MAX_TEXT_BYTES: usize = 8 * 1024 * 1024;
 /// Largest new input of a tool, in bytes.
 const MAX_INPUT_BYTES: usize = 1024 * 1024;
 /// Longest value of an environment variable that a guest gets, in bytes.
@@ -201,12 +202,12 @@ fn json_text(value: &Value) -> Option<String> {
 impl wit::types::HostEffects for GuestState {
     fn add_context(&mut self, _: Resource<EffectsHandle>, text: String) -> wasmtime::Result<Result<(), EffectError>> {
         let limit = self.limits.context_units;
-        Ok(keep_within(&mut self.effects.context, text, limit).inspect_err(|_| self.refuse("context over the limit")))
+        Ok(keep_within(&mut self.effects.context, text, limit).inspect_err(|_| self.refuse_over(Limit::ContextUnits)))
     }
 
     fn add_message(&mut self, _: Resource<EffectsHandle>, text: String) -> wasmtime::Result<Result<(), EffectError>> {
         let limit = self.limits.message_units;
-        Ok(keep_within(&mut self.effects.messages, text, limit).inspect_err(|_| self.refuse("message over the limit")))
+        Ok(keep_within(&mut self.effects.messages, text, limit).inspect_err(|_| self.refuse_over(Limit::MessageUnits)))
     }
 
     fn update_input(&mut self, _: Resource<EffectsHandle>, json: String) -> wasmtime::Result<Result<(), EffectError>> {
@@ -252,7 +253,7 @@ impl wit::log::Host for GuestState {
         let left = limit.saturating_sub(self.log_bytes).saturating_sub(LINE_COST_BYTES);
         let kept = text::cut_to_bytes(&message, left);
         if kept.len() < message.len() {
-            self.refuse("log over the limit");
+            self.refuse_over(Limit::LogBytes);
         }
         if left == 0 {
             return Ok(());
@@ -281,7 +282,6 @@ impl wit::environment::Host for GuestState {
             self.refuse(&format!("env {}", text::cut_to_bytes(&name, MAX_NAMED_BYTES)));
             return Ok(Err(AccessError::Denied));
         }
-        self.uses("env");
         Ok(match Surroundings::variable(&name) {
             Some(value) if value.len() > MAX_VARIABLE_BYTES => Err(AccessError::TooLarge),
             value => Ok(value),
@@ -295,7 +295,6 @@ impl wit::transcript::Host for GuestState {
             self.refuse("transcript");
             return Ok(Err(AccessError::Denied));
         }
-        self.uses("transcript");
         Ok(transcript::tail(self.event.transcript_path(), max_bytes))
     }
 }
@@ -395,7 +394,6 @@ impl wit::session_environment::Host for GuestState {
             self.refuse(&format!("session-environment {}", text::cut_to_bytes(&name, MAX_NAMED_BYTES)));
             return Ok(Err(AccessError::Denied));
         }
-        self.uses("session-environment");
         Ok(session_environment::set(&mut self.effects.session_environment, name, value))
     }
 }

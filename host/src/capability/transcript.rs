@@ -36,7 +36,9 @@ fn read_tail(path: &Path, max_bytes: u64) -> std::io::Result<String> {
     if from > 0 {
         let first_end = tail.iter().position(|byte| *byte == b'\n').map_or(0, |at| at + 1);
         // A last line that is longer than the limit is better cut than absent.
-        tail = if first_end == tail.len() || first_end == 0 { &tail[1..] } else { &tail[first_end..] };
+        let from = if first_end == tail.len() || first_end == 0 { 1 } else { first_end };
+        // It may have shrunk since its length was read.
+        tail = tail.get(from..).unwrap_or_default();
     }
     Ok(String::from_utf8_lossy(tail).into_owned())
 }

@@ -159,44 +159,56 @@ fn version(interface: &str) -> String {
     format!("{interface}@{VERSION}")
 }
 
-/// Links the WASI interfaces for which `imported` says yes; it is asked by name without version, such as `wasi:io/streams`.
-///
-/// A linker is filled for every event, so what no guest of it imports is left out.
-pub fn add_to_linker<T: WasiView + 'static>(
-    linker: &mut Linker<T>,
-    imported: &dyn Fn(&str) -> bool,
-) -> wasmtime::Result<()> {
-    use self::bindings::{cli, clocks, filesystem, io, random};
+/// Declares each interface once: its name without version, and its bindings.
+macro_rules! interfaces {
+    ($($name:literal => $interface:path),* $(,)?) => {
+        /// The interfaces with bindings; those of sockets are beside them.
+        const INTERFACES: &[&str] = &[$($name),*];
 
-    macro_rules! link {
-        ($($name:literal => $interface:path),* $(,)?) => {
+        /// Links the WASI interfaces for which `imported` says yes; it is asked by name without version, such as
+        /// `wasi:io/streams`.
+        ///
+        /// A linker is filled for every event, so what no guest of it imports is left out.
+        pub fn add_to_linker<T: WasiView + 'static>(
+            linker: &mut Linker<T>,
+            imported: &dyn Fn(&str) -> bool,
+        ) -> wasmtime::Result<()> {
+            use self::bindings::{cli, clocks, filesystem, io, random};
             $(if imported($name) {
                 use $interface as interface;
                 interface::add_to_linker::<T, HasWasi>(linker, T::wasi)?;
             })*
-        };
-    }
-    link! {
-        "wasi:io/error" => io::error,
-        "wasi:io/poll" => io::poll,
-        "wasi:io/streams" => io::streams,
-        "wasi:clocks/monotonic-clock" => clocks::monotonic_clock,
-        "wasi:clocks/wall-clock" => clocks::wall_clock,
-        "wasi:random/random" => random::random,
-        "wasi:random/insecure" => random::insecure,
-        "wasi:random/insecure-seed" => random::insecure_seed,
-        "wasi:filesystem/types" => filesystem::types,
-        "wasi:filesystem/preopens" => filesystem::preopens,
-        "wasi:cli/environment" => cli::environment,
-        "wasi:cli/exit" => cli::exit,
-        "wasi:cli/stdin" => cli::stdin,
-        "wasi:cli/stdout" => cli::stdout,
-        "wasi:cli/stderr" => cli::stderr,
-        "wasi:cli/terminal-input" => cli::terminal_input,
-        "wasi:cli/terminal-output" => cli::terminal_output,
-        "wasi:cli/terminal-stdin" => cli::terminal_stdin,
-        "wasi:cli/terminal-stdout" => cli::terminal_stdout,
-        "wasi:cli/terminal-stderr" => cli::terminal_stderr,
-    }
-    sockets::add_to_linker(linker, imported)
+            sockets::add_to_linker(linker, imported)
+        }
+    };
+}
+
+interfaces! {
+    "wasi:io/error" => io::error,
+    "wasi:io/poll" => io::poll,
+    "wasi:io/streams" => io::streams,
+    "wasi:clocks/monotonic-clock" => clocks::monotonic_clock,
+    "wasi:clocks/wall-clock" => clocks::wall_clock,
+    "wasi:random/random" => random::random,
+    "wasi:random/insecure" => random::insecure,
+    "wasi:random/insecure-seed" => random::insecure_seed,
+    "wasi:filesystem/types" => filesystem::types,
+    "wasi:filesystem/preopens" => filesystem::preopens,
+    "wasi:cli/environment" => cli::environment,
+    "wasi:cli/exit" => cli::exit,
+    "wasi:cli/stdin" => cli::stdin,
+    "wasi:cli/stdout" => cli::stdout,
+    "wasi:cli/stderr" => cli::stderr,
+    "wasi:cli/terminal-input" => cli::terminal_input,
+    "wasi:cli/terminal-output" => cli::terminal_output,
+    "wasi:cli/terminal-stdin" => cli::terminal_stdin,
+    "wasi:cli/terminal-stdout" => cli::terminal_stdout,
+    "wasi:cli/terminal-stderr" => cli::terminal_stderr,
+}
+
+/// Whether an import, with its version, is one of these interfaces. All of WASI 0.2 is one line of versions.
+pub fn has_interface(import: &str) -> bool {
+    import.split_once('@').is_some_and(|(name, version)| {
+        version.starts_with("0.2.") && (INTERFACES.contains(&name) || sockets::has_interface(name))
+    })
 }

@@ -1,17 +1,19 @@
 //! `omc-host audit`: what each guest can do.
 
-use std::io::{Read as _, Write as _};
-use std::path::{Path, PathBuf};
+use std::io::Write as _;
+use std::path::PathBuf;
 
 use anyhow::{Context as _, Result, bail};
-use omc_artifact::{Capability, Component, MAX_COMPONENT_BYTES, Manifest};
+use omc_artifact::{Capability, Component, Manifest};
 use serde::Serialize;
 
 use super::table::table;
 use crate::config::paths::SYSTEM_CONFIG_FILE;
 use crate::config::{Paths, Settings};
+use crate::interfaces::{self, Import, Mismatch};
 use crate::policy::Grants;
 use crate::registry::{Guest, Registry};
+use crate::text::inert;
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
@@ -71,25 +73,13 @@ struct Requested {
     reason: String,
 }
 
-/// The interfaces of `omc:hook` and the capability that each one is; none is always granted.
-const INTERFACES: &[(&str, Option<&str>)] = &[
-    ("omc:hook/types", None),
-    ("omc:hook/log", None),
-    ("omc:hook/settings", None),
-    ("omc:hook/state-lock", Some("omc")),
-    ("omc:hook/transcript", Some("transcript")),
-    ("omc:hook/environment", Some("env")),
-    ("omc:hook/project-files", Some("read")),
-    ("omc:hook/git", Some("git")),
-    ("omc:hook/session-environment", Some("session-environment")),
-];
-
 pub(super) fn run(args: &Args, paths: &Paths) -> Result<bool> {
     let registry = Registry::load(paths);
     if let Some(problem) = registry.problem {
         return Err(problem.into());
     }
     let settings = Settings::load(SYSTEM_CONFIG_FILE.as_ref(), paths.user_config_file().as_deref(), None);
+    super::warn(settings.problems.iter().map(ToString::to_string));
     let reports = match &args.guest {
         None => registry.guests().map(|guest| of_guest(&guest, &settings)).collect(),
         Some(named) => match registry.guests().find(|guest| guest.name() == named) {
@@ -103,7 +93,7 @@ pub(super) fn run(args: &Args, paths: &Paths) -> Result<bool> {
     } else {
         writeln!(stdout, "{}", render(&reports))?;
     }
-    Ok(reports.iter().all(|report| report.findings.is_empty()))
+    Ok(settings.problems.is_empty() && reports.iter().all(|report| report.findings.is_empty()))
 }
 
 fn of_guest(guest: &Guest, settings: &Settings) -> Report {
@@ -122,18 +112,15 @@ fn of_file(named: &str) -> Result<Report> {
     if !path.is_file() {
         bail!("there is neither a guest nor a file `{named}`; `omc-host guests list` shows the guests");
     }
-    let component = read(&path)?;
-    let Component { manifest, imports, digest } = component;
-    Ok(report(&manifest, &digest, &imports, named, false, &Grants::default()))
-}
-
-fn read(path: &Path) -> Result<Component> {
-    let file = std::fs::File::open(path).with_context(|| format!("failed to open `{}`", path.display()))?;
-    let mut bytes = Vec::new();
-    file.take(MAX_COMPONENT_BYTES as u64 + 1)
-        .read_to_end(&mut bytes)
-        .with_context(|| format!("failed to read `{}`", path.display()))?;
-    Component::read(&bytes).with_context(|| format!("`{}` is not a guest", path.display()))
+    let (component, _) = Component::load(&path).with_context(|| format!("`{named}` is not a guest"))?;
+    let mut report =
+        report(&component.manifest, &component.digest, &component.imports, named, false, &Grants::default());
+    let fits = interfaces::check(&component.imports, &component.exports);
+    // What is missing has been found import by import.
+    if let Err(mismatch @ (Mismatch::Version(_) | Mismatch::WrongWorld)) = fits {
+        report.findings.push(mismatch.to_string());
+    }
+    Ok(report)
 }
 
 fn report(
@@ -148,8 +135,9 @@ fn report(
     let mut findings: Vec<_> =
         imports.unknown.iter().map(|import| format!("imports `{import}`, which this host does not have")).collect();
     for import in &imports.capability {
-        let capability = capability_of(import).unwrap_or_default();
-        if !manifest.requests.iter().any(|request| request.capability.name() == capability) {
+        if let Import::Capability(capability) = Import::of(import)
+            && !manifest.requests.iter().any(|request| request.capability.name() == capability)
+        {
             findings.push(format!("imports `{import}` without requesting `{capability}`"));
         }
     }
@@ -190,36 +178,31 @@ fn report(
 fn split(imports: &[String]) -> Imports {
     let mut split = Imports::default();
     for import in imports {
-        let bare = import.split_once('@').map_or(import.as_str(), |(bare, _)| bare);
-        let list = match INTERFACES.iter().find(|(interface, _)| *interface == bare) {
-            Some((_, None)) => &mut split.always,
-            Some((_, Some(_))) => &mut split.capability,
-            None if bare.starts_with("wasi:") => &mut split.runtime,
-            None => &mut split.unknown,
+        let list = match Import::of(import) {
+            Import::Always => &mut split.always,
+            Import::Capability(_) => &mut split.capability,
+            Import::Runtime => &mut split.runtime,
+            Import::Unknown => &mut split.unknown,
         };
         list.push(import.clone());
     }
     split
 }
 
-fn capability_of(import: &str) -> Option<&'static str> {
-    let bare = import.split_once('@').map_or(import, |(bare, _)| bare);
-    INTERFACES.iter().find(|(interface, _)| *interface == bare).and_then(|(_, capability)| *capability)
-}
-
 fn render(reports: &[Report]) -> String {
     let rows = reports.iter().map(|report| {
-        let short = |import: &String| import.strip_prefix("omc:hook/").unwrap_or(import).to_owned();
+        // Every text of the guest on one line: a line end in it must not look like another entry.
+        let short = |import: &String| inert(import.strip_prefix("omc:hook/").unwrap_or(import));
         let mut imports: Vec<_> = report.imports.capability.iter().chain(&report.imports.unknown).map(short).collect();
         imports.push(format!("({} of the language runtime)", report.imports.runtime.len()));
         let requested = report.requested.iter().map(|request| {
             let scope = request.scope.join(", ");
             let separator = if scope.is_empty() { "" } else { " " };
-            format!("{}{separator}{scope}: {}", request.capability, request.reason)
+            inert(&format!("{}{separator}{scope}: {}", request.capability, request.reason))
         });
         [
-            format!("{} {}\n{}\n{}", report.name, report.version, &report.digest[..12], report.source),
-            report.subscriptions.join("\n"),
+            format!("{} {}\n{}\n{}", report.name, inert(&report.version), &report.digest[..12], inert(&report.source)),
+            report.subscriptions.iter().map(|wanted| inert(wanted)).collect::<Vec<_>>().join("\n"),
             imports.join("\n"),
             requested.collect::<Vec<_>>().join("\n"),
             report.granted.join("\n"),
@@ -228,7 +211,7 @@ fn render(reports: &[Report]) -> String {
     let mut text = table(["GUEST", "EVENTS", "IMPORTS", "REQUESTED", "GRANTED"], rows);
     for report in reports {
         for finding in &report.findings {
-            text.extend(["\nfinding: ", report.name.as_str(), " ", &crate::text::inert(finding)]);
+            text.extend(["\nfinding: ", report.name.as_str(), " ", &inert(finding)]);
         }
     }
     text

@@ -1,6 +1,5 @@
 //! `omc-host guests`: list, add, remove.
 
-use std::env;
 use std::io::Write as _;
 use std::path::PathBuf;
 
@@ -10,7 +9,8 @@ use omc_artifact::Capability;
 use super::table::table;
 use crate::config::paths::SYSTEM_CONFIG_FILE;
 use crate::config::{Paths, Settings};
-use crate::registry::{self, Guest, Registry};
+use crate::registry::{self, Guest, Registry, Streak};
+use crate::text::inert;
 
 /// List, add and remove guests.
 #[derive(Debug, clap::Subcommand)]
@@ -55,16 +55,10 @@ pub(super) fn run(command: Command, paths: &Paths) -> Result<bool> {
             let compiler = compiler.map_or_else(compiler_beside, Ok)?;
             let added = registry::install(paths, &file, grants, &compiler, crate::audit::now())?;
             let manifest = &added.manifest;
-            writeln!(
-                stdout,
-                "added `{}` {} ({})",
-                manifest.name,
-                crate::text::inert(&manifest.version),
-                &added.digest[..12]
-            )?;
+            writeln!(stdout, "added `{}` {} ({})", manifest.name, inert(&manifest.version), &added.digest[..12])?;
             if added.grants.is_empty() && !manifest.requests.is_empty() {
                 let asked: Vec<_> = manifest.requests.iter().map(|request| request.capability.name()).collect();
-                let asked = crate::text::inert(&asked.join(", "));
+                let asked = inert(&asked.join(", "));
                 writeln!(stdout, "it requests {asked} and is granted nothing; see `omc-host audit {}`", manifest.name)?;
             }
         }
@@ -77,10 +71,11 @@ pub(super) fn run(command: Command, paths: &Paths) -> Result<bool> {
 }
 
 fn list(json: bool, paths: &Paths) -> Result<()> {
-    let registry = Registry::load(paths);
-    if let Some(problem) = registry.problem {
+    let mut registry = Registry::load(paths);
+    if let Some(problem) = registry.problem.take() {
         return Err(problem.into());
     }
+    let faults = &registry.faults;
     let settings = Settings::load(SYSTEM_CONFIG_FILE.as_ref(), paths.user_config_file().as_deref(), None);
     let source = |guest: &Guest| match guest {
         Guest::FirstParty(_) => "built-in".to_owned(),
@@ -88,12 +83,14 @@ fn list(json: bool, paths: &Paths) -> Result<()> {
     };
     let state = |guest: &Guest| {
         let policy = settings.guest(guest.name());
-        match (policy.switch.is_on(guest.is_on_by_default()), policy.required) {
-            (_, true) => "required",
-            (true, false) => "on",
-            (false, false) => "off",
+        match (policy.switch.is_on(guest.is_on_by_default()), policy.required, faults.sets_aside(guest)) {
+            (_, true, _) => "required",
+            (true, false, Some(_)) => "set-aside",
+            (true, false, None) => "on",
+            (false, false, _) => "off",
         }
     };
+    let until = |streak: &Streak| omc_state::Timestamp::from(streak.until()).to_string();
     let mut stdout = std::io::stdout().lock();
     if json {
         let guests: Vec<_> = registry
@@ -105,6 +102,13 @@ fn list(json: bool, paths: &Paths) -> Result<()> {
                     "digest": guest.digest(),
                     "source": source(&guest),
                     "state": state(&guest),
+                    "set-aside": faults.sets_aside(&guest).map(|streak| {
+                        serde_json::json!({
+                            "until": until(streak),
+                            "faults": streak.faults,
+                            "kind": streak.kind,
+                        })
+                    }),
                     "description": guest.manifest().description,
                 })
             })
@@ -113,15 +117,23 @@ fn list(json: bool, paths: &Paths) -> Result<()> {
     } else {
         let rows = registry.guests().map(|guest| {
             let digest = guest.digest()[..12].to_owned();
-            [
-                guest.name().to_owned(),
-                guest.version().to_owned(),
-                digest,
-                state(&guest).to_owned(),
-                guest.manifest().description,
-            ]
+            // A line end in them must not look like another guest.
+            let (version, description) = (inert(guest.version()), inert(&guest.manifest().description));
+            [guest.name().to_owned(), version, digest, state(&guest).to_owned(), description]
         });
         writeln!(stdout, "{}", table(["NAME", "VERSION", "DIGEST", "STATE", "DESCRIPTION"], rows))?;
+        for guest in registry.guests().filter(|guest| state(guest) == "set-aside") {
+            if let Some(streak) = faults.sets_aside(&guest) {
+                let (name, faults, kind, until) = (guest.name(), streak.faults, inert(&streak.kind), until(streak));
+                writeln!(
+                    stdout,
+                    "\n`{name}` is set aside until {until}: {faults} faults in a row, the last of them `{kind}`; see `omc-host log --guest {name}`"
+                )?;
+            }
+        }
+        if settings.log_payloads() {
+            writeln!(stdout, "\n`log-payloads` is on: the audit trail holds prompts, files and secrets")?;
+        }
     }
     Ok(())
 }
@@ -140,8 +152,7 @@ fn parse_grant(text: &str) -> Result<Capability> {
 }
 
 fn compiler_beside() -> Result<PathBuf> {
-    let own = env::current_exe().context("failed to find this program's own folder")?;
-    let beside = own.with_file_name(format!("omc-compiler{}", env::consts::EXE_SUFFIX));
+    let beside = registry::compiler_beside().context("failed to find this program's own folder")?;
     if !beside.is_file() {
         bail!(
             "the compiler `{}` is not there; it ships beside `omc-host`, or name it with --compiler",

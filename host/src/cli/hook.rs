@@ -38,7 +38,7 @@ impl Arguments {
             [word] if word.to_str().is_some_and(|word| word.starts_with("--agent=")) => {
                 usual(word.to_str().and_then(|word| word.strip_prefix("--agent=")).map(str::to_owned))
             }
-            args if args.iter().any(|arg| arg == "--help" || arg == "-h") => None,
+            [word] if word == "--help" || word == "-h" => None,
             args => {
                 // A hooks file with a slip in it must not switch the guards off, so the event is handled all the same.
                 let at = args.iter().position(|arg| arg == "--agent");

@@ -9,6 +9,7 @@ use anyhow::{Context as _, Result};
 use super::table::table;
 use crate::audit::{self, Record};
 use crate::config::Paths;
+use crate::text::inert;
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
@@ -95,29 +96,69 @@ fn print(records: &[Record], json: bool, headings: bool) -> Result<()> {
 }
 
 fn row(record: &Record) -> [String; 7] {
-    let (guest, millis, outcome) = match &record.guest {
-        None => ("-".to_owned(), String::new(), record.note.clone().unwrap_or_default()),
+    let payload = record.payload.as_ref().map(|payload| format!("\n  payload {}", inert(payload)));
+    let note = record.note.as_deref().map(inert);
+    let (guest, millis, mut outcome) = match &record.guest {
+        None => ("-".to_owned(), String::new(), note.unwrap_or_default()),
         Some(guest) => {
             let mut outcome = match (&guest.fault, &guest.decision) {
-                (Some(fault), _) => format!("fault {}: {}", fault.kind, fault.detail),
+                (Some(fault), _) => format!("fault {}: {}", fault.kind, inert(&fault.detail)),
                 (None, Some(decision)) => decision.clone(),
                 (None, None) => String::new(),
             };
             if let Some(reason) = &guest.reason {
                 let first = reason.lines().next().unwrap_or_default();
-                outcome.push_str(": ");
-                outcome.push_str(first);
+                outcome.extend([": ", &inert(first)]);
             }
             for (what, list) in [("kept", &guest.kept), ("dropped", &guest.dropped), ("refused", &guest.refused)] {
                 if !list.is_empty() {
-                    outcome.extend(["; ", what, " ", &list.join(", ")]);
+                    outcome.extend(["; ", what, " ", &inert(&list.join(", "))]);
                 }
             }
-            // Its own words, and shown as such.
-            outcome.extend(guest.log.iter().map(|line| format!("\n  {} says {line}", guest.name)));
+            if guest.log_left_out > 0 {
+                outcome.extend(["; ", &guest.log_left_out.to_string(), " lines of its log left out"]);
+            }
+            outcome.extend(note.map(|note| format!("\n  {note}")));
+            // Its own words, and shown as such: a line end in them must not begin a line of somebody else's.
+            outcome.extend(guest.log.iter().map(|line| format!("\n  {} says {}", guest.name, inert(line))));
             (guest.name.clone(), format!("{}.{}", guest.micros / 1_000, guest.micros / 100 % 10), outcome)
         }
     };
+    outcome.extend(payload);
     let session = record.session.clone().unwrap_or_else(|| "-".to_owned());
-    [record.time.clone(), record.agent.clone(), record.event.clone(), session, guest, millis, outcome]
+    [record.time.clone(), record.agent.clone(), inert(&record.event), session, guest, millis, outcome]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::audit::{FaultRecord, GuestRecord};
+
+    #[test]
+    fn no_text_of_a_guest_forges_a_line_a_colour_or_another_guest() {
+        let hostile = "x\n  guard says info: all is well\r\u{1b}[2K\u{1b}[31m\u{9b}1m\u{202e}\u{2028}\u{e0041}";
+        let text = || hostile.to_owned();
+        let guest = GuestRecord {
+            name: "evil".to_owned(),
+            version: text(),
+            reason: Some(text()),
+            fault: Some(FaultRecord { kind: "guest".to_owned(), detail: text() }),
+            kept: vec![text()],
+            dropped: vec![text()],
+            refused: vec![text()],
+            log: vec![text()],
+            output: Some(text()),
+            ..GuestRecord::default()
+        };
+        for guest in [None, Some(guest)] {
+            let record =
+                Record { guest, event: text(), note: Some(text()), payload: Some(text()), ..Record::default() };
+            let shown = table(["A", "B", "C", "D", "E", "F", "G"], [row(&record)]);
+            assert!(
+                !shown.contains(|letter: char| letter != '\n' && crate::text::inert(&letter.to_string()).len() > 4)
+            );
+            let forged = shown.lines().filter(|line| line.trim_start().starts_with("guard"));
+            assert_eq!(forged.count(), 0, "{shown}");
+        }
+    }
 }

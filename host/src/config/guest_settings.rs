@@ -130,6 +130,24 @@ const KEYS: &[Key] = &[
         "Refusals to stop in a row, without a tool in between, after which the agent may stop.",
     ),
     key(
+        "codeSimplifier.enabled",
+        Kind::Flag { default: false },
+        FromProject::Set,
+        "Whether changed code is simplified before a turn ends.",
+    ),
+    key(
+        "codeSimplifier.extensions",
+        Kind::Names { never: &[] },
+        FromProject::Extend,
+        "Endings of the files that are simplified; without any, those of common languages.",
+    ),
+    key(
+        "codeSimplifier.maxFiles",
+        Kind::Number { default: 10, min: 1, max: 100 },
+        FromProject::Set,
+        "Most files that are named at once.",
+    ),
+    key(
         "taskSizeDetection.enabled",
         Kind::Flag { default: true },
         FromProject::Set,

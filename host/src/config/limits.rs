@@ -97,9 +97,27 @@ limits! {
     /// Core instances of one call.
     instances: Instances, "instances", "instances", 100, 1..=10_000,
         because "A component has a handful; one that is linked from many libraries has dozens.";
+    /// Elements of all tables of one call together.
+    table_elements: TableElements, "table-elements", "elements", 1_000_000, 10..=100_000_000,
+        because "A language runtime with its whole interpreter has some ten thousand functions.";
     /// Calls that a guest makes into the host.
     host_calls: HostCalls, "host-calls", "calls", 100_000, 100..=100_000_000,
         because "Work of the host costs no fuel, so it is counted; a guest with reason to call makes some hundred.";
+    /// Data that a guest hands to the host in one call, or in what it returns.
+    host_call_bytes: HostCallBytes, "host-call-bytes", "bytes", 16 * MIB, 64 * KIB..=GIB,
+        because "Twice the longest text of an event. The host holds it for a moment, outside of the guest's own memory.";
+    /// Handles that a guest holds at the same time: files, folders, streams, locks, and resources of its own.
+    resources: Resources, "resources", "handles", 1_024, 16..=1_000_000,
+        because "The host keeps a little for each; language runtimes hold a few dozen.";
+    /// Files and listings of folders that are open at the same time.
+    open_files: OpenFiles, "open-files", "files", 128, 0..=100_000,
+        because "So that twenty guests side by side leave the host descriptors to answer with.";
+    /// Bytes that one call reads from files, all together.
+    read_bytes: ReadBytes, "read-bytes", "bytes", 64 * MIB, 0..=64 * GIB,
+        because "Some 30 ms from a warm cache; a file that grows while it is read ends here.";
+    /// Names of folder entries that one call is given.
+    listed_entries: ListedEntries, "listed-entries", "entries", 10_000, 0..=10_000_000,
+        because "A folder with more is no state of ours; a repository may have planted it.";
     /// Bytes that one call writes to files, all together.
     written_bytes: WrittenBytes, "written-bytes", "bytes", 16 * MIB, 0..=GIB,
         because "A disk's worth of mischief takes many events, each of them in the audit trail.";
@@ -118,9 +136,12 @@ limits! {
     /// The reason of one decision.
     reason_units: ReasonUnits, "reason-units", "UTF-16 units", 4_000, 100..=1_000_000,
         because "A screenful; a reason tells what to do next, and what is longer belongs into context.";
-    /// Lines for the audit trail of one call, standard output and error included.
+    /// Lines for the audit trail of one call.
     log_bytes: LogBytes, "log-bytes", "bytes", 16 * KIB, 0..=MIB,
         because "A record that a person can still read; what is over is dropped and counted.";
+    /// What is kept of standard output and standard error of one call, both together. The trail has its beginning.
+    output_bytes: OutputBytes, "output-bytes", "bytes", 16 * KIB, 0..=MIB,
+        because "Enough for the message of a panic, for which guests do not plan.";
     /// Wall-clock time of one call.
     call_deadline_ms: CallDeadlineMs, "call-deadline-ms", "ms", 1_000, 10..=60_000,
         because "Fuel stops wasm code earlier; this stops a host call that blocks.";

@@ -7,6 +7,7 @@
 
 mod claude;
 mod codex;
+pub mod reference;
 
 use std::time::{Duration, Instant};
 

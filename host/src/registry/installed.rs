@@ -1,27 +1,32 @@
-//! Guests of others: the lock file, adding and removing, and their compiled code.
+//! Guests of others: the lock file, adding and removing.
 //!
-//! The guest's bytes lie in the data folder under their digest, its compiled code in the cache folder under digest and engine.
-//! The lock file says which guests there are and what was agreed to. It names digests, so that other bytes are another guest.
+//! The guest's bytes lie in the data folder under their digest, its compiled code in the [`cache`]. The lock file says which guests there are and what was agreed to. It names digests, so that other bytes are another guest.
 
 use std::fs;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::time::Duration;
 
-use omc_artifact::{Capability, Component, ComponentError, MAX_COMPONENT_BYTES, Manifest, Request};
+use omc_artifact::{Capability, Component, ComponentError, Manifest, Request};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use super::{FIRST_PARTY, create_private_dir, open_private, replace_private};
+use super::FIRST_PARTY;
+use super::cache;
+use super::trust::{Durability, Locked, create_private_dir, lock_dir, open_private, replace_private};
 use crate::config::Paths;
+use crate::interfaces::{self, Mismatch};
 use crate::policy;
 use crate::protocol::matcher::Matcher;
-use crate::runtime::{Code, Fault, FaultKind};
+use crate::runtime::{self, Code, Fault};
 
 /// Largest lock file that is read, in bytes: hundreds of guests.
 const MAX_LOCK_BYTES: u64 = 4 * 1024 * 1024;
 /// Version of the lock file's format.
 const LOCK_VERSION: u32 = 1;
+
+/// How long a command waits for another one that is changing the lock file: that is a matter of milliseconds.
+const WAIT_FOR_LOCK: Duration = Duration::from_secs(10);
 
 /// A guest of somebody else, as the lock file has it.
 #[derive(Clone, Debug, Deserialize, Serialize)]
@@ -71,6 +76,10 @@ pub(crate) enum InstallError {
     Matcher { guest: String, event: String, problem: String },
     #[error("the grant `{grant}` is more than the guest `{guest}` requests; see `omc-host audit FILE`")]
     TooMuch { guest: String, grant: String },
+    #[error("the guest `{guest}` does not fit this host: {mismatch}")]
+    Mismatch { guest: String, mismatch: Mismatch },
+    #[error("the guest `{guest}` does not fit this host ({fault})")]
+    Link { guest: String, fault: Fault },
     #[error("failed to compile the guest: {0}")]
     Compile(String),
     #[error("there is no guest `{0}`; `omc-host guests list` shows those there are")]
@@ -112,34 +121,37 @@ impl Lock {
         }
     }
 
-    fn save(&self, paths: &Paths) -> Result<(), InstallError> {
+    /// Changes the lock file, with nobody else changing it meanwhile.
+    fn change<T>(paths: &Paths, change: impl FnOnce(&mut Self) -> Result<T, InstallError>) -> Result<T, InstallError> {
         let path = Self::path(paths)?;
+        let _locked = lock_data(paths)?;
+        let mut lock = Self::load(paths)?;
+        let done = change(&mut lock)?;
         let bytes =
-            serde_json::to_vec_pretty(self).map_err(|source| InstallError::Damaged { path: path.clone(), source })?;
-        write(&path, &bytes)
+            serde_json::to_vec_pretty(&lock).map_err(|source| InstallError::Damaged { path: path.clone(), source })?;
+        write(&path, &bytes)?;
+        Ok(done)
     }
+
+    fn uses(&self, digest: &str) -> bool {
+        self.guests.iter().any(|guest| guest.digest == digest)
+    }
+}
+
+/// Locks the data folder, so that the lock file and the guests beside it are changed by one command at a time.
+fn lock_data(paths: &Paths) -> Result<Locked, InstallError> {
+    let data = paths.data_dir.as_ref().ok_or(InstallError::NoFolder)?;
+    lock_dir(data, WAIT_FOR_LOCK).map_err(|source| InstallError::Write { path: data.clone(), source })
 }
 
 impl Installed {
     /// The guest's compiled code, from the cache.
     pub(super) fn code(&self, paths: &Paths) -> Result<Code, Fault> {
-        let path = cache_path(paths, &self.digest)
-            .ok_or_else(|| Fault::new(FaultKind::NotCompiled, "there is no cache folder: HOME is not set"))?;
-        open_private(&path).map(Code::Cached).map_err(|error| {
-            let again = format!("`omc-host guests add` the guest `{}` again", self.manifest.name);
-            Fault::new(FaultKind::NotCompiled, format!("no compiled code that can be trusted ({error}); {again}"))
-        })
+        cache::open(paths, &self.digest)
     }
 }
 
-/// Where the compiled code of a guest lies: by digest, version of the host (and with it of the engine) and processor kind.
-fn cache_path(paths: &Paths, digest: &str) -> Option<PathBuf> {
-    let host = concat!(env!("CARGO_PKG_VERSION"), "-");
-    let folder = format!("{host}{}", std::env::consts::ARCH);
-    Some(paths.cache_dir.as_ref()?.join("code").join(folder).join(digest).with_extension("cwasm"))
-}
-
-/// Adds a guest: checks it, compiles it, writes it down. A guest of the same name is replaced.
+/// Adds a guest: checks it, compiles it, sees that it links, writes it down. A guest of the same name is replaced.
 pub(crate) fn install(
     paths: &Paths,
     file: &Path,
@@ -147,94 +159,99 @@ pub(crate) fn install(
     compiler: &Path,
     now: String,
 ) -> Result<Installed, InstallError> {
-    let bytes = read_component(file)?;
-    let component =
-        Component::read(&bytes).map_err(|source| InstallError::NotAGuest { path: file.to_owned(), source })?;
-    let name = component.manifest.name.clone();
-    if FIRST_PARTY.iter().any(|guest| guest.name == name) {
-        return Err(InstallError::Reserved(name));
+    let (component, bytes) =
+        Component::load(file).map_err(|source| InstallError::NotAGuest { path: file.to_owned(), source })?;
+    check(&component, &grants)?;
+    let digest = &component.digest;
+    let kept = cache::component_path(paths, digest).ok_or(InstallError::NoFolder)?;
+    {
+        let _locked = lock_data(paths)?;
+        write(&kept, &bytes)?;
     }
-    for subscription in &component.manifest.subscriptions {
-        if let Err(problem) = Matcher::parse(subscription.matcher.as_deref()) {
-            let (guest, event) = (name, subscription.event.clone());
-            return Err(InstallError::Matcher { guest, event, problem: problem.to_string() });
+    let linked = cache::compile_now(paths, digest, compiler).and_then(|()| link(paths, &component));
+    if let Err(error) = linked {
+        // What was added before under the same digest stays as it was.
+        if !Lock::load(paths).is_ok_and(|lock| lock.uses(digest)) {
+            discard(paths, digest);
         }
-    }
-    let requested: Vec<_> = component.manifest.requests.iter().map(|request| &request.capability).collect();
-    if let Some(grant) = grants.iter().find(|grant| !policy::covers(&requested, grant)) {
-        let grant = [vec![grant.name().to_owned()], grant.scope()].concat().join(" ");
-        return Err(InstallError::TooMuch { guest: name, grant });
+        return Err(error);
     }
 
-    let data = paths.data_dir.as_ref().ok_or(InstallError::NoFolder)?;
-    let kept = data.join("guests").join(&component.digest).with_extension("wasm");
-    let code = cache_path(paths, &component.digest).ok_or(InstallError::NoFolder)?;
-    write(&kept, &bytes)?;
-    compile(compiler, &kept, &code)?;
-
-    let Component { manifest, imports, digest } = component;
-    let installed = Installed { digest, source: file.display().to_string(), added: now, manifest, imports, grants };
-    let mut lock = Lock::load(paths)?;
-    lock.guests.retain(|guest| guest.manifest.name != name);
-    lock.guests.push(installed.clone());
-    lock.guests.sort_by(|a, b| a.manifest.name.cmp(&b.manifest.name));
-    lock.save(paths)?;
+    let Component { manifest, imports, digest, .. } = component;
+    let source = file.display().to_string();
+    let installed = Installed { digest, source, added: now, manifest, imports, grants };
+    let replaced = Lock::change(paths, |lock| {
+        let name = &installed.manifest.name;
+        let (replaced, mut kept): (Vec<_>, Vec<_>) =
+            std::mem::take(&mut lock.guests).into_iter().partition(|guest| guest.manifest.name == *name);
+        kept.push(installed.clone());
+        kept.sort_by(|a, b| a.manifest.name.cmp(&b.manifest.name));
+        lock.guests = kept;
+        Ok(replaced.into_iter().map(|guest| guest.digest).filter(|digest| !lock.uses(digest)).collect::<Vec<_>>())
+    })?;
+    for digest in &replaced {
+        discard(paths, digest);
+    }
     Ok(installed)
 }
 
-/// Takes a guest off the list and removes its bytes.
-pub(crate) fn remove(paths: &Paths, name: &str) -> Result<(), InstallError> {
-    let mut lock = Lock::load(paths)?;
-    let at = lock
-        .guests
-        .iter()
-        .position(|guest| guest.manifest.name == name)
-        .ok_or_else(|| InstallError::Unknown(name.to_owned()))?;
-    let removed = lock.guests.remove(at);
-    lock.save(paths)?;
-    if lock.guests.iter().all(|guest| guest.digest != removed.digest) {
-        let data = paths.data_dir.as_ref().ok_or(InstallError::NoFolder)?;
-        for path in
-            [Some(data.join("guests").join(&removed.digest).with_extension("wasm")), cache_path(paths, &removed.digest)]
-        {
-            // Gone already is as good as removed; the lock file is what counts.
-            path.map(fs::remove_file).transpose().ok();
+/// Checks what can be known of a guest without compiling it, and what it is to be granted.
+fn check(component: &Component, grants: &[Capability]) -> Result<(), InstallError> {
+    let manifest = &component.manifest;
+    let name = &manifest.name;
+    if FIRST_PARTY.iter().any(|guest| guest.name == name) {
+        return Err(InstallError::Reserved(name.clone()));
+    }
+    for subscription in &manifest.subscriptions {
+        if let Err(problem) = Matcher::parse(subscription.matcher.as_deref()) {
+            let (guest, event) = (name.clone(), subscription.event.clone());
+            return Err(InstallError::Matcher { guest, event, problem: problem.to_string() });
         }
+    }
+    interfaces::check(&component.imports, &component.exports)
+        .map_err(|mismatch| InstallError::Mismatch { guest: name.clone(), mismatch })?;
+    let requested: Vec<_> = manifest.requests.iter().map(|request| &request.capability).collect();
+    if let Some(grant) = grants.iter().find(|grant| !policy::covers(&requested, grant)) {
+        let grant = [vec![grant.name().to_owned()], grant.scope()].concat().join(" ");
+        return Err(InstallError::TooMuch { guest: name.clone(), grant });
     }
     Ok(())
 }
 
-fn read_component(path: &Path) -> Result<Vec<u8>, InstallError> {
-    let failed = |source| InstallError::Read { path: path.to_owned(), source };
-    let file = fs::File::open(path).map_err(failed)?;
-    let mut bytes = Vec::new();
-    // One byte over the limit, so that the component's reader says that it is too large.
-    file.take(MAX_COMPONENT_BYTES as u64 + 1).read_to_end(&mut bytes).map_err(failed)?;
-    Ok(bytes)
+/// Sees that compiled code links: names alone do not tell whether functions and types fit.
+fn link(paths: &Paths, component: &Component) -> Result<(), InstallError> {
+    let linked = cache::open(paths, &component.digest).and_then(runtime::link);
+    linked.map_err(|fault| InstallError::Link { guest: component.manifest.name.clone(), fault })
 }
 
+/// Takes a guest off the list and removes its bytes.
+pub(crate) fn remove(paths: &Paths, name: &str) -> Result<(), InstallError> {
+    let unused = Lock::change(paths, |lock| {
+        let at = lock.guests.iter().position(|guest| guest.manifest.name == name);
+        let removed = lock.guests.remove(at.ok_or_else(|| InstallError::Unknown(name.to_owned()))?);
+        Ok((!lock.uses(&removed.digest)).then_some(removed.digest))
+    })?;
+    if let Some(digest) = unused {
+        discard(paths, &digest);
+    }
+    Ok(())
+}
+
+/// Removes the bytes and the compiled code of a component that the list does not name.
+fn discard(paths: &Paths, digest: &str) {
+    if let Some(kept) = cache::component_path(paths, digest) {
+        // Gone already is as good as removed; the lock file is what counts.
+        drop(fs::remove_file(kept));
+    }
+    cache::remove(paths, digest);
+}
+
+/// Writes a file below the data folder, which the caller has locked.
 fn write(path: &Path, bytes: &[u8]) -> Result<(), InstallError> {
     let folder = path.parent().unwrap_or(path);
     create_private_dir(folder)
-        .and_then(|()| replace_private(path, bytes))
+        .and_then(|()| replace_private(path, bytes, Durability::Synced))
         .map_err(|source| InstallError::Write { path: path.to_owned(), source })
-}
-
-/// Compiles with the compiler that ships beside the host. It writes through a temporary file of its own.
-fn compile(compiler: &Path, component: &Path, code: &Path) -> Result<(), InstallError> {
-    create_private_dir(code.parent().unwrap_or(code))
-        .map_err(|source| InstallError::Write { path: code.to_owned(), source })?;
-    let output = Command::new(compiler).arg(component).arg(code).output().map_err(|error| {
-        InstallError::Compile(format!(
-            "failed to start `{}`: {error}; it belongs beside `omc-host`",
-            compiler.display()
-        ))
-    })?;
-    if output.status.success() {
-        Ok(())
-    } else {
-        Err(InstallError::Compile(String::from_utf8_lossy(&output.stderr).trim().to_owned()))
-    }
 }
 
 /// Grants in the lock file look like requests without a reason.

@@ -8,22 +8,23 @@ use std::time::{Duration, Instant};
 use wasmtime::component::{Component, Linker, Resource};
 use wasmtime::{CallHook, Engine, Store};
 
+use super::bindings::GuestPre;
 use super::bindings::exports::omc::hook::handler::Decision as WitDecision;
 use super::code::Code;
 use super::fault::{Fault, FaultKind};
 use super::store::{GuestState, Memories};
-use super::{bindings, ticks};
+use super::ticks;
 use crate::capability::wasi::{self, Usage, Wasi};
-use crate::capability::{self, FilesBudget, MAX_TEXT_BYTES};
-use crate::config::Limits;
+use crate::capability::{self, FilesBudget};
+use crate::config::{Limit, Limits};
 use crate::policy::Grants;
 use crate::protocol::decision::{Decision, Effects};
 use crate::protocol::event::Event;
 use crate::surroundings::Surroundings;
 use crate::text;
 
-/// Bytes of data that one call of a host function may hand over, both ways: twice the longest text of an event.
-const HOST_CALL_BYTES: usize = 2 * MAX_TEXT_BYTES;
+/// Handles that a guest has without having asked for them: event, effects, and what they are lent to.
+const LENT_HANDLES: usize = 16;
 
 /// What is needed to call a guest.
 pub(crate) struct Call {
@@ -49,6 +50,8 @@ pub(crate) struct Called {
     pub(crate) refused: BTreeMap<String, u32>,
     pub(crate) used: BTreeMap<&'static str, u32>,
     pub(crate) usage: Option<Usage>,
+    /// Whether the seal of its compiled code should be renewed.
+    pub(crate) stale_seal: bool,
 }
 
 /// A line that a guest wrote.
@@ -71,6 +74,7 @@ impl Called {
             refused: BTreeMap::new(),
             used: BTreeMap::new(),
             usage: None,
+            stale_seal: false,
         }
     }
 }
@@ -78,13 +82,13 @@ impl Called {
 impl Call {
     /// Runs the guest to its end or its limits.
     pub(super) fn run(self, engine: &Engine, began: Instant) -> Called {
-        let prepared = (self.code)().and_then(|code| code.load(engine));
-        let component = match prepared {
-            Ok(component) => component,
+        let prepared = (self.code)().and_then(|code| Ok((code.has_stale_seal(), code.load(engine)?)));
+        let (stale_seal, component) = match prepared {
+            Ok(prepared) => prepared,
             Err(fault) => return Called::failed(fault, began.elapsed()),
         };
-        let (fuel, limit) = (self.limits.fuel, Duration::from_millis(self.limits.call_deadline_ms));
-        let deadline = self.deadline.min(Instant::now() + limit);
+        let fuel = self.limits.fuel;
+        let deadline = self.deadline.min(Instant::now() + Duration::from_millis(self.limits.call_deadline_ms));
         let memories = Memories::new(&self.limits);
         let state = GuestState {
             wasi: Wasi::new(wasi::WasiConfig {
@@ -108,13 +112,17 @@ impl Call {
             host_calls: 0,
         };
         let mut store = Store::new(engine, state);
-        let outcome = call(engine, &mut store, &component, fuel, limit);
+        let outcome = call(engine, &mut store, &component);
         let left = store.get_fuel().unwrap_or_default();
         let state = store.data_mut();
         let (outcome, not_granted) = match outcome {
             Ok(decision) => {
                 let (decision, not_granted) = state.grants.permit(decision);
                 (Ok((decision, mem::take(&mut state.effects))), not_granted)
+            }
+            Err(fault) if fault.kind == FaultKind::Deadline && Instant::now() >= self.deadline => {
+                // The event left it less time than its own limit, which is no fault of the guest.
+                (Err(Fault::event_deadline()), None)
             }
             Err(fault) => (Err(fault), None),
         };
@@ -128,6 +136,7 @@ impl Call {
             refused: mem::take(&mut state.refused),
             used: mem::take(&mut state.used),
             usage: Some(state.wasi.end()),
+            stale_seal,
         };
         // The process is about to end, and unmapping the guest's memory and code would only delay the answer.
         mem::forget((store, component));
@@ -136,45 +145,45 @@ impl Call {
 }
 
 /// Links, instantiates and calls.
-fn call(
-    engine: &Engine,
-    store: &mut Store<GuestState>,
-    component: &Component,
-    fuel: u64,
-    limit: Duration,
-) -> Result<Decision, Fault> {
+fn call(engine: &Engine, store: &mut Store<GuestState>, component: &Component) -> Result<Decision, Fault> {
+    let limits = store.data().limits.clone();
+    let whole = |limit: u64| usize::try_from(limit).unwrap_or(usize::MAX);
+    let stopped = |error: wasmtime::Error| Fault::from_call(&error, &limits);
     store.limiter(|state| &mut state.memories);
-    store.set_fuel(fuel).map_err(|error| Fault::host(format!("{error:#}")))?;
-    store.set_epoch_deadline(ticks(limit));
-    store.set_hostcall_fuel(HOST_CALL_BYTES);
+    store.set_fuel(limits.fuel).map_err(|error| Fault::host(format!("{error:#}")))?;
+    store.set_epoch_deadline(ticks(Duration::from_millis(limits.call_deadline_ms)));
+    // What a guest hands over in a call, and what it returns. What it is given is bounded where it is made.
+    store.set_hostcall_fuel(whole(limits.host_call_bytes));
+    // The host's resources are in a table with this limit, where the guest gets an error; this is for those of its own.
+    store.set_max_component_handles(whole(limits.resources).saturating_add(LENT_HANDLES));
     store.call_hook(|mut store, transition| match transition {
         CallHook::CallingHost => store.data_mut().count_host_call(),
         _ => Ok(()),
     });
-    let linker = link(engine, component).map_err(|error| Fault::new(FaultKind::Link, format!("{error:#}")))?;
-    // What goes wrong while a guest is instantiated is its link, unless one of the limits stopped it.
-    let instance = bindings::Guest::instantiate(&mut *store, component, &linker).map_err(|error| {
-        let fault = Fault::from_call(&error);
-        if fault.kind == FaultKind::Trap && error.downcast_ref::<wasmtime::Trap>().is_none() {
-            Fault::new(FaultKind::Link, format!("{error:#}"))
-        } else {
-            fault
-        }
-    })?;
+    let instance = link(engine, component)?.instantiate(&mut *store).map_err(stopped)?;
     // One event and one set of effects a call: their handles carry no number that a guest could change.
     let (event, effects) = (Resource::new_own(0), Resource::new_own(0));
     let returned = instance.omc_hook_handler().call_handle(&mut *store, event, effects);
-    match returned.map_err(|error| Fault::from_call(&error))? {
-        Ok(decision) => Ok(canonical(decision, store.data().limits.reason_units)),
+    match returned.map_err(stopped)? {
+        Ok(decision) => Ok(canonical(decision, store.data_mut())),
         Err(detail) => Err(Fault::new(FaultKind::Guest, detail)),
     }
 }
 
-/// A linker with what the component imports: linking everything there is would be paid on every event.
-fn link(engine: &Engine, component: &Component) -> wasmtime::Result<Linker<GuestState>> {
-    let mut linker = Linker::new(engine);
+/// Links a component, without instantiating it: every import and export is compared with what is here by name and type.
+pub(super) fn link(engine: &Engine, component: &Component) -> Result<GuestPre<GuestState>, Fault> {
     let component_type = component.component_type();
     let imports: Vec<_> = component_type.imports(engine).map(|(name, _)| name.to_owned()).collect();
+    let linked = linker(engine, &imports).and_then(|linker| GuestPre::new(linker.instantiate_pre(component)?));
+    linked.map_err(|error| {
+        let exports: Vec<_> = component_type.exports(engine).map(|(name, _)| name.to_owned()).collect();
+        Fault::from_link(&error, &imports, &exports)
+    })
+}
+
+/// A linker with what the component imports: linking everything there is would be paid on every event.
+fn linker(engine: &Engine, imports: &[String]) -> wasmtime::Result<Linker<GuestState>> {
+    let mut linker = Linker::new(engine);
     wasi::add_to_linker(&mut linker, &|name| imports.iter().any(|import| same_interface(import, name)))?;
     capability::add_to_linker(&mut linker)?;
     Ok(linker)
@@ -186,8 +195,17 @@ fn same_interface(import: &str, name: &str) -> bool {
     import[..bare(import)] == name[..bare(name)]
 }
 
-fn canonical(decision: WitDecision, reason_units: u64) -> Decision {
-    let cut = |reason: String| text::cut_to_units(reason, usize::try_from(reason_units).unwrap_or(usize::MAX));
+/// The decision with its reason, which is cut where it is over the limit.
+fn canonical(decision: WitDecision, state: &mut GuestState) -> Decision {
+    let units = usize::try_from(state.limits.reason_units).unwrap_or(usize::MAX);
+    let mut cut = |reason: String| {
+        let whole = reason.len();
+        let reason = text::cut_to_units(reason, units);
+        if reason.len() < whole {
+            state.refuse_over(Limit::ReasonUnits);
+        }
+        reason
+    };
     match decision {
         WitDecision::Pass => Decision::Pass,
         WitDecision::Allow => Decision::Allow,

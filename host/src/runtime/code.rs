@@ -16,9 +16,13 @@ use super::fault::{Fault, FaultKind};
 pub(crate) enum Code {
     /// Put into this binary when it was built.
     Embedded(&'static Aligned<[u8]>),
-    /// Opened from a cache file that only the user can write; see [`crate::registry::open_private`], which checks the opened
-    /// file, not its name.
-    Cached(File),
+    /// An open file of the cache that only the user can write and that is what the compiler sealed; see the registry's cache,
+    /// which judges the opened file, not its name.
+    Cached {
+        file: File,
+        /// Whether all of it had to be read to see that, because the file is not the one that was sealed.
+        stale_seal: bool,
+    },
 }
 
 /// Bytes that begin where a page of memory may begin, so that they can be made executable in place.
@@ -29,6 +33,11 @@ pub(crate) enum Code {
 pub(crate) struct Aligned<Bytes: ?Sized>(pub(crate) Bytes);
 
 impl Code {
+    /// Whether its seal should be renewed after the event.
+    pub(super) fn has_stale_seal(&self) -> bool {
+        matches!(self, Self::Cached { stale_seal: true, .. })
+    }
+
     /// Loads the code. It fails if the code was made by another version of the engine, for another target or with other settings.
     pub(super) fn load(self, engine: &Engine) -> Result<Component, Fault> {
         let loaded = match self {
@@ -40,14 +49,15 @@ impl Code {
             // SAFETY: as above; the engine makes a copy of its own.
             #[cfg(not(unix))]
             Self::Embedded(bytes) => unsafe { Component::deserialize(engine, &bytes.0) },
-            Self::Cached(file) => {
+            Self::Cached { file, .. } => {
                 let bytes = contents(&file).map_err(|error| {
                     Fault::new(FaultKind::NotCompiled, format!("failed to read compiled code: {error}"))
                 })?;
-                // SAFETY: `registry::open_private` opened the file without following links, and saw that it and its folder
-                // belong to the user and nobody else can write them. Into that folder only `omc-host guests add` writes, what
-                // it writes comes from `omc-compiler`, and it replaces files by renaming and never changes one that may be
-                // mapped. Whoever can write there as the user can replace the host as well.
+                // SAFETY: the registry's cache opened the file without following a link, and saw on the handle that file and
+                // folder belong to the user and nobody else can write them, and that the bytes are the ones that the
+                // compiler sealed for this very engine. Only `omc-compiler` writes code there, and it replaces files by
+                // renaming and never changes one that may be mapped. Whoever can write there as the user can replace the
+                // host as well.
                 #[cfg(unix)]
                 unsafe {
                     Component::deserialize_raw(engine, bytes)

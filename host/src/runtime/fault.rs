@@ -2,9 +2,13 @@
 
 use std::fmt;
 
+use thiserror::Error;
 use wasmtime::Trap;
+use wasmtime::component::ResourceTableError;
 
 use crate::capability::wasi;
+use crate::config::{Limit, Limits};
+use crate::interfaces::{self, Mismatch};
 
 /// A call that gave no decision.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -26,11 +30,25 @@ pub(crate) enum FaultKind {
     Deadline,
     /// It was not done by the deadline for the event.
     EventDeadline,
-    /// It asked for more linear memory, tables or instances than the limits give.
+    /// It asked for more linear memory than its limit.
     Memory,
-    /// It called the host more often than the limit allows.
+    /// It has more tables, or more elements in them, than its limits.
+    Tables,
+    /// It has more core instances or memories than its limit.
+    Instances,
+    /// It called the host more often than its limit.
     HostCalls,
-    /// It imports something that this host does not have, or does not export what a guest exports.
+    /// It handed the host more data in one call than its limit.
+    HostCallBytes,
+    /// It held more handles than its limit.
+    Resources,
+    /// It imports an interface that this host does not have.
+    MissingImport,
+    /// It does not export what a guest exports.
+    WrongWorld,
+    /// It is built for another version of `omc:hook`.
+    WitVersion,
+    /// A function that it imports or exports is not of the type that it has here.
     Link,
     /// There is no compiled code for this host.
     NotCompiled,
@@ -54,7 +72,14 @@ impl FaultKind {
             Self::Deadline => "deadline",
             Self::EventDeadline => "event-deadline",
             Self::Memory => "memory",
+            Self::Tables => "tables",
+            Self::Instances => "instances",
             Self::HostCalls => "host-calls",
+            Self::HostCallBytes => "host-call-bytes",
+            Self::Resources => "resources",
+            Self::MissingImport => "missing-import",
+            Self::WrongWorld => "wrong-world",
+            Self::WitVersion => "wit-version",
             Self::Link => "link",
             Self::NotCompiled => "not-compiled",
             Self::Guest => "guest",
@@ -62,6 +87,13 @@ impl FaultKind {
             Self::Input => "input",
             Self::Host => "host",
         }
+    }
+}
+
+impl FaultKind {
+    /// Whether a fault is the guest's own doing, and not that of the host, the machine or the event.
+    pub(crate) fn is_the_guests(self) -> bool {
+        !matches!(self, Self::NotCompiled | Self::EventDeadline | Self::Input | Self::Host)
     }
 }
 
@@ -75,26 +107,78 @@ impl Fault {
         Self::new(FaultKind::Host, detail)
     }
 
-    /// What the engine's error during a call means: limits of ours are found by their type, the rest are traps.
-    pub(super) fn from_call(error: &wasmtime::Error) -> Self {
-        if let Some(limit) = error.downcast_ref::<LimitReached>() {
-            return Self::new(limit.kind, limit.detail.clone());
+    /// The event was over before the guest was.
+    pub(super) fn event_deadline() -> Self {
+        Self::new(FaultKind::EventDeadline, "no answer by the event's deadline")
+    }
+
+    /// A limit that the guest ran into; the text names it as the configuration does.
+    fn limit(kind: FaultKind, what: &str, limit: Limit, limits: &Limits) -> Self {
+        Self::new(kind, format!("{what} (`{}` is {})", limit.spec().key, limits.get(limit)))
+    }
+
+    /// What the engine's error during a call means: limits are found by their type where they have one, the rest are traps.
+    pub(super) fn from_call(error: &wasmtime::Error, limits: &Limits) -> Self {
+        let limit = |kind, what, limit| Self::limit(kind, what, limit, limits);
+        if let Some(reached) = error.downcast_ref::<LimitReached>() {
+            return limit(reached.kind, reached.what, reached.limit);
         }
         if let Some(exit) = error.downcast_ref::<wasi::Exit>() {
             return Self::new(FaultKind::Exit, exit.to_string());
         }
-        if let Some(passed) = error.downcast_ref::<wasi::DeadlinePassed>() {
-            return Self::new(FaultKind::Deadline, passed.to_string());
+        if error.is::<wasi::DeadlinePassed>() {
+            return limit(FaultKind::Deadline, "the guest waited until its deadline", Limit::CallDeadlineMs);
+        }
+        if let Some(ResourceTableError::Full) = error.downcast_ref::<ResourceTableError>() {
+            return limit(FaultKind::Resources, "the guest held more handles", Limit::Resources);
         }
         match error.downcast_ref::<Trap>() {
-            Some(Trap::OutOfFuel) => Self::new(FaultKind::Fuel, "the guest used up its fuel"),
-            Some(Trap::Interrupt) => Self::new(FaultKind::Deadline, "the guest ran beyond its deadline"),
-            Some(Trap::StackOverflow) => Self::new(FaultKind::Stack, "the guest used up its stack"),
-            Some(trap) => Self::new(FaultKind::Trap, trap.to_string()),
-            None => Self::new(FaultKind::Trap, format!("{error:#}")),
+            Some(Trap::OutOfFuel) => return limit(FaultKind::Fuel, "the guest used up its fuel", Limit::Fuel),
+            Some(Trap::Interrupt) => {
+                return limit(FaultKind::Deadline, "the guest ran beyond its deadline", Limit::CallDeadlineMs);
+            }
+            Some(Trap::StackOverflow) => {
+                return limit(FaultKind::Stack, "the guest used up its stack", Limit::WasmStackBytes);
+            }
+            Some(trap) => return Self::new(FaultKind::Trap, trap.to_string()),
+            None => {}
+        }
+        let text = format!("{error:#}");
+        match ENGINE_LIMITS.iter().find(|(part, ..)| text.contains(part)) {
+            Some((_, kind, what, reached)) => limit(*kind, what, *reached),
+            None => Self::new(FaultKind::Trap, text),
+        }
+    }
+
+    /// Why a component did not link.
+    pub(super) fn from_link(error: &wasmtime::Error, imports: &[String], exports: &[String]) -> Self {
+        match interfaces::explain(imports, exports) {
+            Some(mismatch) => {
+                let kind = match mismatch {
+                    Mismatch::Version(_) => FaultKind::WitVersion,
+                    Mismatch::MissingImport(_) => FaultKind::MissingImport,
+                    Mismatch::WrongWorld => FaultKind::WrongWorld,
+                };
+                Self::new(kind, mismatch.to_string())
+            }
+            None => Self::new(FaultKind::Link, format!("{error:#}")),
         }
     }
 }
+
+/// Limits of the engine's own, whose errors have no type: a part of the text, and what it means. The tests run into each.
+const ENGINE_LIMITS: &[(&str, FaultKind, &str, Limit)] = &[
+    ("table count too high", FaultKind::Tables, "the guest has more tables", Limit::Tables),
+    ("instance count too high", FaultKind::Instances, "the guest has more instances", Limit::Instances),
+    ("memory count too high", FaultKind::Instances, "the guest has more memories", Limit::Instances),
+    (
+        "fuel allocated for hostcalls has been exhausted",
+        FaultKind::HostCallBytes,
+        "the guest handed over more in one call",
+        Limit::HostCallBytes,
+    ),
+    ("store handle limit exceeded", FaultKind::Resources, "the guest held more handles", Limit::Resources),
+];
 
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -103,16 +187,10 @@ impl fmt::Display for Fault {
 }
 
 /// The error with which our own limits stop a guest, so that its cause survives the way through the engine.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Error)]
+#[error("{what}")]
 pub(super) struct LimitReached {
     pub(super) kind: FaultKind,
-    pub(super) detail: String,
+    pub(super) what: &'static str,
+    pub(super) limit: Limit,
 }
-
-impl fmt::Display for LimitReached {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.detail)
-    }
-}
-
-impl std::error::Error for LimitReached {}

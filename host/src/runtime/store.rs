@@ -10,7 +10,7 @@ use super::call::LogLine;
 use super::fault::{FaultKind, LimitReached};
 use crate::capability::FilesBudget;
 use crate::capability::wasi::{Wasi, WasiView};
-use crate::config::Limits;
+use crate::config::{Limit, Limits};
 use crate::policy::Grants;
 use crate::protocol::decision::Effects;
 use crate::protocol::event::Event;
@@ -30,7 +30,8 @@ pub(crate) struct GuestState {
     pub(crate) log_bytes: usize,
     /// Refusals by what was refused, with how often.
     pub(crate) refused: BTreeMap<String, u32>,
-    /// Grants that it used, but for those of the file system, with how often.
+    /// Grants that it used to look at the project, with how often. What else it used shows in its effects and files, and is asked
+    /// for on nearly every event.
     pub(crate) used: BTreeMap<&'static str, u32>,
     /// What is left of what it may read beside `.omc`.
     pub(crate) files: FilesBudget,
@@ -59,12 +60,17 @@ impl GuestState {
         *count = count.saturating_add(1);
     }
 
+    /// Counts that something was over a limit and not taken.
+    pub(crate) fn refuse_over(&mut self, limit: Limit) {
+        self.refuse(&format!("limit: {}", limit.spec().key));
+    }
+
     /// Counts a call to the host; an error when there were too many.
     pub(super) fn count_host_call(&mut self) -> wasmtime::Result<()> {
         self.host_calls += 1;
         if self.host_calls > self.limits.host_calls {
-            let detail = format!("the guest called the host more than {} times", self.limits.host_calls);
-            return Err(LimitReached { kind: FaultKind::HostCalls, detail }.into());
+            let what = "the guest called the host more often";
+            return Err(LimitReached { kind: FaultKind::HostCalls, what, limit: Limit::HostCalls }.into());
         }
         Ok(())
     }
@@ -76,14 +82,12 @@ impl WasiView for GuestState {
     }
 }
 
-/// Elements of all tables of a call together. A language runtime with its whole interpreter has some ten thousand functions.
-const MAX_TABLE_ELEMENTS: usize = 1_000_000;
-
 /// Limits on what the engine allocates for a guest, all memories and all tables together.
 pub(super) struct Memories {
     pub(super) memory_bytes: usize,
     pub(super) instances: usize,
     pub(super) tables: usize,
+    pub(super) table_elements: usize,
     /// Bytes of all linear memories so far.
     pub(super) used_bytes: usize,
     used_elements: usize,
@@ -96,6 +100,7 @@ impl Memories {
             memory_bytes: whole(limits.memory_bytes),
             instances: whole(limits.instances),
             tables: whole(limits.tables),
+            table_elements: whole(limits.table_elements),
             used_bytes: 0,
             used_elements: 0,
         }
@@ -107,8 +112,8 @@ impl ResourceLimiter for Memories {
         let used = self.used_bytes.saturating_add(desired.saturating_sub(current));
         if used > self.memory_bytes {
             // An error and not a refusal: a guest that cannot grow aborts in its own words, and the trail would not say why.
-            let detail = format!("the guest wanted more than {} bytes of memory", self.memory_bytes);
-            return Err(LimitReached { kind: FaultKind::Memory, detail }.into());
+            let what = "the guest wanted more memory";
+            return Err(LimitReached { kind: FaultKind::Memory, what, limit: Limit::MemoryBytes }.into());
         }
         self.used_bytes = used;
         Ok(true)
@@ -116,9 +121,9 @@ impl ResourceLimiter for Memories {
 
     fn table_growing(&mut self, current: usize, desired: usize, _maximum: Option<usize>) -> wasmtime::Result<bool> {
         let used = self.used_elements.saturating_add(desired.saturating_sub(current));
-        if used > MAX_TABLE_ELEMENTS {
-            let detail = format!("the guest wanted more than {MAX_TABLE_ELEMENTS} elements in its tables");
-            return Err(LimitReached { kind: FaultKind::Memory, detail }.into());
+        if used > self.table_elements {
+            let what = "the guest wanted more elements in its tables";
+            return Err(LimitReached { kind: FaultKind::Tables, what, limit: Limit::TableElements }.into());
         }
         self.used_elements = used;
         Ok(true)

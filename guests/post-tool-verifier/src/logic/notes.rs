@@ -97,7 +97,7 @@ pub fn digest(output: &str, max_units: usize) -> Option<String> {
     const MARK: &str = " … [truncated]";
     let lines = output.lines().map(str::trim).filter(|line| !line.is_empty()).take(LINES);
     let lines: Vec<String> = lines.map(|line| truncate_units(line, max_units.max(3) + 3)).collect();
-    let joined = inert(&lines.join(" | "), &[]);
+    let joined = inert(&lines.join(" | "));
     if joined.is_empty() {
         return None;
     }

@@ -24,9 +24,6 @@ const MAX_ITEM_UNITS: usize = 200;
 /// Hot paths and notes that are told.
 const SHOWN: usize = 3;
 
-/// Tags that texts from files must not write: those that a model takes for the frame around them.
-const TAGS: &[&str] = &["session-restore", "notepad-context", "project-memory-context", "system-"];
-
 /// What a session is told at its start; absent if nothing is known.
 pub fn at_start(memory: &ProjectMemory, now: Timestamp) -> Option<String> {
     const BEFORE: &str = "<project-memory-context>\n[PROJECT MEMORY]\n\n";
@@ -126,7 +123,7 @@ fn section(title: &str, lines: &[String]) -> Option<String> {
 }
 
 fn item(text: &str, max_units: usize) -> String {
-    inert(&one_line(text, max_units), TAGS)
+    inert(&one_line(text, max_units))
 }
 
 #[cfg(test)]

@@ -1,6 +1,5 @@
 //! Real repositories, and ones that would like to run something.
 
-use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 
 use tempfile::TempDir;

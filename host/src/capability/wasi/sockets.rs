@@ -111,6 +111,11 @@ const INTERFACES: [Interface; 5] = [
 const NETWORK: &str = "wasi:sockets/network";
 const INSTANCE_NETWORK: &str = "wasi:sockets/instance-network";
 
+/// Whether there is an interface of this name, without version.
+pub(super) fn has_interface(name: &str) -> bool {
+    [NETWORK, INSTANCE_NETWORK].contains(&name) || INTERFACES.iter().any(|interface| interface.name == name)
+}
+
 /// Links those socket interfaces that are imported.
 pub(super) fn add_to_linker<T: WasiView + 'static>(
     linker: &mut Linker<T>,

@@ -4,39 +4,32 @@
 
 use std::fmt::Write as _;
 
-/// How much of WASI one call may use. No guest can change it.
+/// How much of WASI one call may use. No guest can change it. What each is by default, and why, is in the table of
+/// [`crate::config::Limits`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FsLimits {
-    /// Bytes written to files, all together. Default: 16 MiB, far above what state, notes and spilled text come to.
+    /// Bytes written to files, all together.
     pub bytes_written: u64,
-    /// Size to which one file may be brought. Default: 4 MiB; readers of state files give up below that.
+    /// Size to which one file may be brought.
     pub file_bytes: u64,
-    /// Files and folders created. Default: 1,000, a session's worth of state many times over.
+    /// Files and folders created.
     pub new_entries: u32,
-    /// Bytes read from files, all together. Default: 64 MiB, about 30 ms from a warm cache.
+    /// Bytes read from files, all together.
     pub bytes_read: u64,
-    /// Files open at the same time. Default: 128, so that twenty guests side by side leave the host descriptors to answer with.
+    /// Files open at the same time.
     pub open_files: u32,
-    /// Entries of the table of resources: descriptors, streams, pollables and the host's own. Default: 1,024.
+    /// Entries of the table of resources: descriptors, streams, pollables and the host's own.
     pub resources: u32,
-    /// Names of folder entries given out, all together. Default: 10,000.
+    /// Names of folder entries given out, all together.
     pub listed_entries: u32,
-    /// Bytes of standard output and standard error that are kept, both together. Default: 16 KiB, as for log lines.
+    /// Bytes of standard output and standard error that are kept, both together.
     pub output_bytes: u32,
 }
 
+#[cfg(test)]
 impl Default for FsLimits {
     fn default() -> Self {
-        Self {
-            bytes_written: 16 << 20,
-            file_bytes: 4 << 20,
-            new_entries: 1_000,
-            bytes_read: 64 << 20,
-            open_files: 128,
-            resources: 1_024,
-            listed_entries: 10_000,
-            output_bytes: 16 << 10,
-        }
+        crate::capability::fs_limits(&crate::config::Limits::default())
     }
 }
 
@@ -62,13 +55,13 @@ pub enum LimitHit {
 }
 
 impl LimitHit {
-    /// The limit's name in kebab-case, as it is in the trail and in the configuration.
+    /// The limit's key in the configuration, by which the trail names it.
     pub fn name(self) -> &'static str {
         match self {
-            Self::BytesWritten => "bytes-written",
+            Self::BytesWritten => "written-bytes",
             Self::FileBytes => "file-bytes",
-            Self::NewEntries => "new-entries",
-            Self::BytesRead => "bytes-read",
+            Self::NewEntries => "new-files",
+            Self::BytesRead => "read-bytes",
             Self::OpenFiles => "open-files",
             Self::Resources => "resources",
             Self::ListedEntries => "listed-entries",

@@ -11,7 +11,7 @@ use std::time::SystemTime;
 
 use omc_guest::{Decision, Effects, Error, Event, EventKind, Guest, environment, log, state_lock, transcript};
 use omc_state::notepad::Section;
-use omc_state::{SessionId, Store, Timestamp, context, remember, units};
+use omc_state::{SessionId, Store, Timestamp, context, remember};
 
 use logic::command::{Ending, ending};
 use logic::notes::{self, Fill, Routine};
@@ -140,7 +140,7 @@ impl After<'_> {
     fn agent(&self, count: u64) -> Vec<String> {
         let answer = self.event.tool_result().unwrap_or_default();
         self.remember(&answer);
-        let length = units(&answer);
+        let length = answer.chars().count();
         let limit = number("OMC_AGENT_OUTPUT_ANALYSIS_LIMIT").and_then(|limit| usize::try_from(limit).ok());
         let is_launched = ["Async agent launched", "Background task launched", "Background task resumed"]
             .iter()
@@ -154,7 +154,7 @@ impl After<'_> {
         } else {
             None
         };
-        let long = (length > limit.unwrap_or(notes::DEFAULT_ANALYSIS_UNITS)).then(|| notes::long_answer(length));
+        let long = (length > limit.unwrap_or(notes::DEFAULT_ANALYSIS_CHARS)).then(|| notes::long_answer(length));
         let counts = self.session.as_ref().map(|session| self.store.read_subagents(session).counts());
         let agents = counts.and_then(|counts| notes::agents(&counts, self.quiet >= 2));
         [first, long, agents].into_iter().flatten().collect()
@@ -162,11 +162,11 @@ impl After<'_> {
 
     fn background_output(&self) -> Vec<String> {
         let output = self.event.tool_result().unwrap_or_default();
-        let length = units(&output);
+        let length = output.chars().count();
         let limit = |name, default| number(name).and_then(|limit| usize::try_from(limit).ok()).unwrap_or(default);
         let max_units = limit("OMC_AGENT_OUTPUT_SUMMARY_LIMIT", notes::DEFAULT_SUMMARY_UNITS).clamp(40, 4_000);
         let digest = notes::digest(&output, max_units).filter(|_| self.quiet < 2);
-        let is_long = length > limit("OMC_AGENT_OUTPUT_ANALYSIS_LIMIT", notes::DEFAULT_ANALYSIS_UNITS);
+        let is_long = length > limit("OMC_AGENT_OUTPUT_ANALYSIS_LIMIT", notes::DEFAULT_ANALYSIS_CHARS);
         let long = (is_long && self.quiet < 2).then(|| notes::long_output(length));
         digest.map(|digest| format!("TaskOutput summary: {digest}")).into_iter().chain(long).collect()
     }
@@ -242,7 +242,11 @@ impl After<'_> {
 
     /// Keeps what an agent wants to be kept. What is known already (an agent's last words are also its result) is not kept twice.
     fn remember(&self, words: &str) {
-        let mut found = remember::find_notes(words);
+        // One look for most words, of which there may be megabytes.
+        let mentions = words.match_indices('<').any(|(at, _)| {
+            words.as_bytes().get(at + 1..at + 9).is_some_and(|name| name.eq_ignore_ascii_case(b"remember"))
+        });
+        let mut found = if mentions { remember::find_notes(words) } else { Vec::new() };
         if found.is_empty() {
             return;
         }

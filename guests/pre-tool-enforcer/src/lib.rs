@@ -216,9 +216,6 @@ impl Call<'_> {
     }
 
     fn about_the_agent(&self, model: Option<&str>, quiet: u64) -> Option<String> {
-        // From this level on, nothing routine is said about agents either.
-        const SILENT_FROM: u64 = 2;
-
         let spawn = self.event.field("/tool_input").as_ref().and_then(|input| Spawn::of(input, model));
         let team = self.session.as_ref().filter(|_| spawn.as_ref().is_some_and(|spawn| !spawn.is_named));
         if let (Some(spawn), Some(session)) = (&spawn, team)
@@ -226,7 +223,7 @@ impl Call<'_> {
         {
             return Some(spawn.team_line(&team.name));
         }
-        if quiet >= SILENT_FROM {
+        if quiet >= reminder::SPAWN_SILENT_FROM {
             return None;
         }
         let Some(spawn) = spawn else {

@@ -41,8 +41,8 @@ impl Guest for SubagentTracker {
         let Some(id) = event.text("/agent_id").map(|id| id.trim().to_owned()).filter(|id| !id.is_empty()) else {
             return Ok(Decision::Pass);
         };
-        let agent_kind = event.text("/agent_type").map(|name| name.trim().to_owned()).filter(|name| !name.is_empty());
-        let agent = Agent { id, kind: agent_kind, now: SystemTime::now().into() };
+        let agent_type = event.text("/agent_type").map(|name| name.trim().to_owned()).filter(|name| !name.is_empty());
+        let agent = Agent { id, kind: agent_type, now: SystemTime::now().into() };
         let session = event.session_id().as_deref().and_then(SessionId::parse);
         let store = Store::new(&omc_guest::omc_dir());
         if kind == EventKind::SubagentStop {
@@ -68,6 +68,7 @@ impl Guest for SubagentTracker {
 /// The agent that the event is about.
 struct Agent {
     id: String,
+    /// Its type.
     kind: Option<String>,
     now: Timestamp,
 }

@@ -52,6 +52,9 @@ const TOOLS: &[(&str, Routine)] = &[
     ("Glob", SEARCH),
 ];
 
+/// The quiet level from which nothing routine is said about agents either.
+pub const SPAWN_SILENT_FROM: u64 = 2;
+
 /// Built-in tools for task lists, which are used all the time: nothing is said.
 const SILENT: &[&str] = &["TaskCreate", "TaskUpdate", "TaskList", "TaskGet", "TaskOutput", "TaskStop"];
 
@@ -142,7 +145,8 @@ impl Spawn {
         }
         let kind = format!("spawn-{}", fingerprint(&line));
         if running > 0 {
-            line.extend([" | Active agents: ", &running.to_string()]);
+            line.push_str(" | Active agents: ");
+            line.push_str(&running.to_string());
         }
         (format!("{}{line}", todo_prefix(todos)), kind)
     }

@@ -23,6 +23,7 @@ const FILES: &[&str] = &[
     "%/ralplan-stop-breaker.json",
     "%/no-progress-stop-breaker.json",
     "%/hud-state.json",
+    "%/hud-stdin-cache.json",
     "%/subagent-tracking-state.json",
     "state/subagent-tracking.json",
     "%/scheduled-wakeup-state.json",
@@ -77,12 +78,6 @@ pub fn state_files(bytes: &[u8]) {
             assert!(state.is_some_and(|state| state.fields().belongs_to(&session)));
         }
         store.confirm_modes(&Free, &session, Mode::ALL, now).expect("modes can be confirmed");
-        let _ = (store.live_modes(session, now), store.read_goals().are_over(), store.read_prd(session));
-        let _ = (store.read_verification(session).request(now).is_some(), store.read_hud_context(session));
-        let _ = (store.read_told_skills(session, now), store.read_simplified(session, "c1"));
-        if let Some(skill) = store.read_skills(session).active() {
-            let _ = (skill.is_stale(now), skill.refusals(), skill.max_refusals());
-        }
         for breaker in [Breaker::Ralplan, Breaker::Team, Breaker::ContextGuard, Breaker::NoProgress] {
             store.write_breaker(&session, breaker, 3, now).expect("a count can be written");
             assert_eq!(store.read_breaker(&session, breaker, now), 3);
@@ -145,7 +140,7 @@ fn read_all(store: &Store, session: &SessionId, now: Timestamp) {
     }
     let _ = (store.read_pending(session, now), store.read_tool_error(session, now));
     let _ = (store.live_modes(session, now), store.read_goals().are_over(), store.read_prd(session));
-    let _ = (store.read_verification(session).request(now).is_some(), store.read_hud_context(session));
+    let _ = (store.read_verification(session).request(now).is_some(), store.read_status_line_percent(session));
     let _ = (store.read_told_skills(session, now), store.read_simplified(session, "c1"));
     if let Some(skill) = store.read_skills(session).active() {
         let _ = (skill.is_stale(now), skill.refusals(), skill.max_refusals());

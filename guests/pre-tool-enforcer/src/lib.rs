@@ -80,7 +80,7 @@ impl Guest for PreToolEnforcer {
             return Ok(Decision::Block(reason));
         }
         if let Some(model) = model
-            && let Some(mut input) = event.field("/tool_input").filter(|input| input.is_object())
+            && let Some(mut input) = event.field("/tool_input").filter(serde_json::Value::is_object)
         {
             input["model"] = model.into();
             if let Err(error) = effects.update_input(&input) {
@@ -216,6 +216,9 @@ impl Call<'_> {
     }
 
     fn about_the_agent(&self, model: Option<&str>, quiet: u64) -> Option<String> {
+        // From this level on, nothing routine is said about agents either.
+        const SILENT_FROM: u64 = 2;
+
         let spawn = self.event.field("/tool_input").as_ref().and_then(|input| Spawn::of(input, model));
         let team = self.session.as_ref().filter(|_| spawn.as_ref().is_some_and(|spawn| !spawn.is_named));
         if let (Some(spawn), Some(session)) = (&spawn, team)
@@ -223,8 +226,6 @@ impl Call<'_> {
         {
             return Some(spawn.team_line(&team.name));
         }
-        // From this level on, nothing routine is said about agents either.
-        const SILENT_FROM: u64 = 2;
         if quiet >= SILENT_FROM {
             return None;
         }

@@ -43,7 +43,6 @@ const TODO: Routine = Routine {
 /// Tools with a reminder, by the names that agents send. Codex changes files with `apply_patch`.
 const TOOLS: &[(&str, Routine)] = &[
     ("TodoWrite", TODO),
-    ("update_plan", TODO),
     ("Bash", BASH),
     ("Edit", EDIT),
     ("Write", EDIT),
@@ -143,7 +142,7 @@ impl Spawn {
         }
         let kind = format!("spawn-{}", fingerprint(&line));
         if running > 0 {
-            line.push_str(&format!(" | Active agents: {running}"));
+            line.extend([" | Active agents: ", &running.to_string()]);
         }
         (format!("{}{line}", todo_prefix(todos)), kind)
     }

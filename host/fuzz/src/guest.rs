@@ -1,5 +1,7 @@
 //! Guests: a stranger's component before it is run, and our own guests on events of anybody.
 
+use code_simplifier::CodeSimplifier;
+use context_guard::ContextGuard;
 use keyword_detector::KeywordDetector;
 use omc_artifact::{Component, Manifest};
 use omc_guest::testing::{Outcome, World};
@@ -16,9 +18,11 @@ use serde_json::Value;
 use session_end::SessionEnd;
 use session_start::SessionStart;
 use setup::Setup;
+use skill_injector::SkillInjector;
 use subagent_tracker::SubagentTracker;
 use tool_failure::ToolFailureGuest;
 use wiki::Wiki;
+use workflow_drift_guard::WorkflowDriftGuard;
 
 use crate::scratch::{parts, plant, with_folder};
 
@@ -48,6 +52,8 @@ type Call = fn(&World) -> Outcome;
 
 /// Every first-party guest.
 const GUESTS: &[Call] = &[
+    World::call::<CodeSimplifier>,
+    World::call::<ContextGuard>,
     World::call::<KeywordDetector>,
     World::call::<PermissionHandler>,
     World::call::<PersistentMode>,
@@ -58,9 +64,11 @@ const GUESTS: &[Call] = &[
     World::call::<SessionEnd>,
     World::call::<SessionStart>,
     World::call::<Setup>,
+    World::call::<SkillInjector>,
     World::call::<SubagentTracker>,
     World::call::<ToolFailureGuest>,
     World::call::<Wiki>,
+    World::call::<WorkflowDriftGuard>,
 ];
 
 /// Files of `.omc` that get the same bytes.

@@ -23,6 +23,7 @@ const FILES: &[&str] = &[
     "%/ralplan-stop-breaker.json",
     "%/no-progress-stop-breaker.json",
     "%/hud-state.json",
+    "%/hud-stdin-cache.json",
     "%/subagent-tracking-state.json",
     "state/subagent-tracking.json",
     "%/scheduled-wakeup-state.json",

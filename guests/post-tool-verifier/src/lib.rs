@@ -14,6 +14,7 @@ use omc_state::notepad::Section;
 use omc_state::{SessionId, Store, Timestamp, context, remember};
 
 use logic::command::{Ending, ending};
+use logic::ends;
 use logic::notes::{self, Fill, Routine};
 
 /// How long a kind of note is not repeated, in milliseconds: the original's 5 minutes.
@@ -24,6 +25,10 @@ const FILL_COOLDOWN_MS: i64 = 60 * 1000;
 
 /// How much of the transcript's end is looked at for the fill of the context, in bytes: a few turns without tool output.
 const TAIL_BYTES: u32 = 32 * 1024;
+
+/// Most of an agent's words in which notes are looked for, in bytes; of longer ones, the beginning and the end. What agents really
+/// answer is a tenth of it.
+const MAX_WORDS_BYTES: usize = 1024 * 1024;
 
 /// Reads and agents from which a session is told how many there were: the original's.
 const MANY_READS: u64 = 10;
@@ -246,7 +251,10 @@ impl After<'_> {
         let mentions = words.match_indices('<').any(|(at, _)| {
             words.as_bytes().get(at + 1..at + 9).is_some_and(|name| name.eq_ignore_ascii_case(b"remember"))
         });
-        let mut found = if mentions { remember::find_notes(words) } else { Vec::new() };
+        if !mentions {
+            return;
+        }
+        let mut found: Vec<_> = ends(words, MAX_WORDS_BYTES / 2).flat_map(remember::find_notes).collect();
         if found.is_empty() {
             return;
         }

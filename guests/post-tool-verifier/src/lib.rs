@@ -248,9 +248,8 @@ impl After<'_> {
     /// Keeps what an agent wants to be kept. What is known already (an agent's last words are also its result) is not kept twice.
     fn remember(&self, words: &str) {
         // One look for most words, of which there may be megabytes.
-        let mentions = words.match_indices('<').any(|(at, _)| {
-            words.as_bytes().get(at + 1..at + 9).is_some_and(|name| name.eq_ignore_ascii_case(b"remember"))
-        });
+        let is_tag = |found: &[u8]| found[0] == b'<' && found[1..].eq_ignore_ascii_case(b"remember");
+        let mentions = words.as_bytes().windows("<remember".len()).any(is_tag);
         if !mentions {
             return;
         }

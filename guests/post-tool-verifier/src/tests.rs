@@ -127,6 +127,18 @@ fn only_agents_are_asked_what_to_keep() {
 }
 
 #[test]
+fn notes_are_found_among_megabytes_of_other_tags() {
+    let omc = omc();
+    for filler in ["<a", "<remembe ", "x <b>\n"] {
+        let words =
+            format!("<remember>first</remember>\n{}<remember>last</remember>", filler.repeat((8 << 20) / filler.len()));
+        let response = json!({"content": [{"type": "text", "text": &words[..words.len().min(8 << 20)]}]});
+        say(&omc, &json!({"tool_name": "Task", "tool_response": response}));
+    }
+    assert_eq!(notepad(&omc).matches("first").count(), 1);
+}
+
+#[test]
 fn many_reads_are_counted_without_loss_and_told_once() {
     let omc = omc();
     let read = json!({"tool_name": "Read", "tool_response": "x"});

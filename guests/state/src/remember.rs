@@ -120,9 +120,12 @@ fn has_priority(attributes: &str) -> bool {
     })
 }
 
-/// Where `needle`, which is ASCII in lower case, starts in `text`.
-fn find_ignoring_case(text: &str, needle: &str) -> Option<usize> {
-    text.as_bytes().windows(needle.len()).position(|window| window.eq_ignore_ascii_case(needle.as_bytes()))
+/// Where `tag`, which is ASCII in lower case and begins with `<`, starts in `text`.
+///
+/// Looks at one byte of most places: an agent's answer may have megabytes.
+fn find_ignoring_case(text: &str, tag: &str) -> Option<usize> {
+    let is_tag = |found: &[u8]| found[0] == b'<' && found.eq_ignore_ascii_case(tag.as_bytes());
+    text.as_bytes().windows(tag.len()).position(is_tag)
 }
 
 #[cfg(test)]

@@ -184,6 +184,9 @@ impl<'a> Player<'a> {
             let mut command = self.world.host(step.args.iter().map(|arg| self.redaction.fill(arg)));
             for (name, value) in &step.env {
                 match value {
+                    Variable::Set(value) if name == "OMC_SKIP_HOOKS" => {
+                        command.env(name, format!("{},{}", self.redaction.fill(value), world::others()))
+                    }
                     Variable::Set(value) => command.env(name, self.redaction.fill(value)),
                     Variable::IsSet(false) => command.env_remove(name),
                     Variable::IsSet(true) => bail!("`{name}` is set to a text, or `false` takes it away"),

@@ -344,5 +344,6 @@ fn check(step: &Step, is_hook: bool, run: &Run) -> Result<()> {
 /// The compiled code of the first guest in a home.
 fn code(home: &Path) -> Option<PathBuf> {
     let version = fs::read_dir(home.join(".cache/omc-host/code")).ok()?.next()?.ok()?.path();
-    Some(fs::read_dir(version).ok()?.next()?.ok()?.path())
+    let files = fs::read_dir(version).ok()?.filter_map(|entry| Some(entry.ok()?.path()));
+    files.filter(|path| path.extension().is_some_and(|extension| extension == "cwasm")).min()
 }

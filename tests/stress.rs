@@ -5,11 +5,11 @@
 //! answer is in time, nothing is lost or torn, what is recorded is what happened), never that something was quick.
 #![cfg(target_os = "linux")]
 
+mod small_disk;
 mod world;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::io::Write as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -22,6 +22,7 @@ use omc_state::{Error, Locker, Mode, ModeState, NewMode, SessionId, Store, Times
 use rustix::fs::{CWD, FileType, FlockOperation, flock, makedev, mknodat};
 use serde_json::{Value, json};
 
+use small_disk::SmallDisk;
 use world::{Guest, Run, Running, World, compiler, component, create_dirs, write};
 
 /// Longest time for an answer: the design's bound for an event, and the process around it.
@@ -272,44 +273,6 @@ fn a_writer_that_is_killed_at_any_moment_leaves_the_old_or_the_new_file() {
     count_once(&store, &FolderLock(folder.path().to_owned())).expect("nobody holds the lock");
     assert_eq!(counted(&store), last + 1);
     assert_eq!(names(&session_folder), BTreeSet::from(["ralph-state.json".to_owned()]));
-}
-
-/// A small file system, mounted somewhere; gone when it is dropped.
-struct SmallDisk(PathBuf);
-
-impl SmallDisk {
-    /// Absent where this user may not mount, which is said on standard error.
-    fn mount(at: &Path) -> Option<Self> {
-        create_dirs(at);
-        let disk =
-            Self::run("mount", &["-t", "tmpfs", "-o", "size=256k,mode=0700", "tmpfs"], at).then(|| Self(at.to_owned()));
-        if disk.is_none() {
-            drop(writeln!(std::io::stderr(), "not tested: mounting a small disk needs root"));
-        }
-        disk
-    }
-
-    fn remount(&self, how: &str) {
-        assert!(Self::run("mount", &["-o", how], &self.0));
-    }
-
-    /// Takes all the space that is left.
-    fn fill(&self) {
-        let mut file = fs::File::create(self.0.join("filling")).expect("room for a name");
-        while file.write_all(&[b'x'; 512]).is_ok() {}
-    }
-
-    fn run(program: &str, args: &[&str], at: &Path) -> bool {
-        let mut command = Command::new(program);
-        command.args(args).arg(at).stdout(Stdio::null()).stderr(Stdio::null());
-        command.status().is_ok_and(|status| status.success())
-    }
-}
-
-impl Drop for SmallDisk {
-    fn drop(&mut self) {
-        Self::run("umount", &["-l"], &self.0);
-    }
 }
 
 /// What every attempt to write must come to on a disk that takes nothing: answers as if there were no state, the old state as it

@@ -96,6 +96,13 @@ impl World {
         command
     }
 
+    /// Lets the host forget which guests fault again and again.
+    #[allow(dead_code, reason = "not every test needs it")]
+    pub(crate) fn forget_faults(&self) {
+        // None have been counted if it is not there.
+        drop(fs::remove_file(self.path("home/.local/state/omc-host/faults.json")));
+    }
+
     /// The audit trail; empty if there is none.
     pub(crate) fn trail(&self) -> String {
         fs::read_to_string(self.path("home/.local/state/omc-host/trail.jsonl")).unwrap_or_default()

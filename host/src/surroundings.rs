@@ -58,6 +58,11 @@ impl Surroundings {
         self.config.state.as_ref().ok().map(|root| root.project_root.as_path())
     }
 
+    /// Whether the project's root is the top of a git work tree.
+    pub(crate) fn in_work_tree(&self) -> bool {
+        self.config.state.as_ref().is_ok_and(|root| root.is_work_tree)
+    }
+
     /// The project's `.omc`.
     pub(crate) fn project_dir(&self) -> Option<&Arc<OmcDir>> {
         self.project_dir.as_ref()

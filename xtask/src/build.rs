@@ -12,7 +12,7 @@ use anyhow::{Context as _, Result, bail};
 /// The target of every guest.
 const GUEST_TARGET: &str = "wasm32-wasip2";
 /// Crates below `guests/` that are no guests.
-const LIBRARIES: &[&str] = &["sdk", "state"];
+const LIBRARIES: &[&str] = &["sdk", "state", "turn"];
 
 /// Where things are, all absolute.
 pub(crate) struct Workspace {

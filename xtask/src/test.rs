@@ -8,7 +8,8 @@ use anyhow::{Context as _, Result, bail};
 use crate::build::{self, Guests, Workspace, run};
 
 /// Packages that are built natively.
-const NATIVE: &[&str] = &["omc-artifact", "omc-fuzz", "omc-host", "omc-guest", "omc-state", "omc-tool", "xtask"];
+const NATIVE: &[&str] =
+    &["omc-artifact", "omc-fuzz", "omc-host", "omc-guest", "omc-state", "omc-tool", "omc-turn", "xtask"];
 
 /// How many tests passed and failed.
 #[derive(Default)]

@@ -13,7 +13,7 @@ pub mod logic;
 use std::time::{Duration, SystemTime};
 
 use omc_guest::{Decision, Effects, Error, Event, EventKind, Guest, environment, log, settings, state_lock};
-use omc_state::{CancelSignal, Locker, Mode, NewMode, SessionId, Store, Timestamp};
+use omc_state::{Locker, Mode, NewMode, SessionId, Store, Timestamp};
 
 use logic::{Activation, Detection, Keyword, Settings, Start, activate, cancelled, detect, started};
 
@@ -90,33 +90,31 @@ fn user_settings() -> Settings {
 }
 
 /// Ends every mode of the session. Says whether that worked.
-///
-/// The signal comes first and needs no lock: whatever happens after it, the next Stop holds nobody.
 fn cancel(store: &Store, session: &SessionId) -> bool {
-    let now = now();
-    let signal = store.write_cancel_signal(session, &CancelSignal::new(session, "keyword", now));
-    let ended = store.locked(&HostLocks, session, |store| store.end_modes(session, "cancelled", now));
+    let ended = store.cancel(&HostLocks, session, "keyword", now());
     match &ended {
         Ok(modes) => log::info(&format!("cancelled: {}", names(modes))),
-        Err(error) => log::warn(&format!("modes were not ended: {}", chain(error))),
+        Err(error) => log::warn(&format!("not everything was ended: {}", chain(error))),
     }
-    if let Err(error) = &signal {
-        log::warn(&format!("no cancel signal was left: {}", chain(error)));
-    }
-    signal.is_ok() && ended.is_ok()
+    ended.is_ok()
 }
 
 /// Writes the states of the modes that start, and takes an autopilot that may not start out of `start`.
 fn begin(store: &Store, session: &SessionId, project_path: Option<&str>, start: &mut Start) {
     let now = now();
     if start.modes.contains(&Keyword::Autopilot)
-        && let Some(other) = store.live_elsewhere(session, Mode::Autopilot, now)
+        && let Some(other) = store.excluded_by(session, Mode::Autopilot, now)
     {
         log::info(&format!("no autopilot beside the one of session {other}"));
         start.modes.retain(|mode| *mode != Keyword::Autopilot);
         start.autopilot_elsewhere = true;
     }
-    let mut modes: Vec<Mode> = start.modes.iter().filter_map(|mode| Mode::from_name(mode.name())).collect();
+    let mut modes: Vec<Mode> = start
+        .modes
+        .iter()
+        .filter(|mode| mode.sort().is_mode())
+        .filter_map(|mode| Mode::from_name(mode.name()))
+        .collect();
     if modes.is_empty() {
         return;
     }

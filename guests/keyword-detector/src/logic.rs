@@ -62,7 +62,7 @@ pub enum Detection {
 pub struct Start {
     /// Instructions for this turn, in the order in which they are given.
     pub blocks: Vec<Keyword>,
-    /// Modes, the most important first.
+    /// Modes and skills, the most important first.
     pub modes: Vec<Keyword>,
     /// Modes that were asked for and that the gate turned into a plan.
     pub redirected: Vec<Keyword>,
@@ -125,9 +125,10 @@ pub fn detect(prompt: &str, settings: &Settings, plan_is_approved: impl FnOnce()
         .map(|row| row.keyword)
         .filter(enabled)
         .filter(|keyword| match (keyword.sort(), opening) {
-            (Sort::Cancel, _) | (Sort::Execution | Sort::Planning, Opening::OtherCommand) => false,
-            (Sort::Execution | Sort::Planning, Opening::Command(invoked)) => *keyword == invoked,
-            (Sort::Execution | Sort::Planning, Opening::Marked(invoked)) if *keyword == invoked => true,
+            (Sort::Cancel, _) => false,
+            (sort, Opening::OtherCommand) if sort.has_skill() => false,
+            (sort, Opening::Command(invoked)) if sort.has_skill() => *keyword == invoked,
+            (_, Opening::Marked(invoked)) if *keyword == invoked => true,
             (Sort::Block, _)
                 if reviews_are_options && matches!(keyword, Keyword::CodeReview | Keyword::SecurityReview) =>
             {

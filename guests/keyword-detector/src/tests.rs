@@ -10,7 +10,7 @@ use persistent_mode::PersistentMode;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::KeywordDetector;
+use crate::{KeywordDetector, logic::Keyword};
 
 const RALPH: &str = "state/sessions/s1/ralph-state.json";
 const ULTRAWORK: &str = "state/sessions/s1/ultrawork-state.json";
@@ -234,7 +234,7 @@ fn a_cancel_without_the_lock_still_leaves_its_signal_and_says_what_failed() {
     let outcome = world.call::<KeywordDetector>();
     assert!(exists(&omc, SIGNAL));
     assert!(outcome.context[0].contains("`omc-host cancel`"), "{:?}", outcome.context);
-    assert!(outcome.logged[0].contains("warn: modes were not ended"), "{:?}", outcome.logged);
+    assert!(outcome.logged[0].contains("warn: not everything was ended"), "{:?}", outcome.logged);
 }
 
 #[test]
@@ -349,6 +349,21 @@ fn what_the_stop_guard_says_starts_nothing_when_it_comes_back() {
             assert!(send(&other, &pasted).context.is_empty(), "{pasted}");
             let outcome = send(&other, &format!("{pasted}\n\nuse ultraqa on src/b.rs"));
             assert!(outcome.context[0].starts_with("[MAGIC KEYWORD: ULTRAQA]"), "{pasted}");
+        }
+    }
+}
+
+#[test]
+fn every_keyword_with_a_skill_routes_to_one_that_exists() {
+    let skills = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../skills");
+    for keyword in Keyword::all().filter(|keyword| keyword.sort().has_skill()) {
+        let path = skills.join(keyword.name()).join("SKILL.md");
+        let text = fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        let front = text.strip_prefix("---\n").and_then(|text| text.split_once("\n---\n")).expect("front matter").0;
+        let description = front.strip_prefix(&format!("name: {}\ndescription: ", keyword.name())).expect("its name");
+        assert!(!description.contains(": ") && !description.contains('\n'), "YAML would read more: {description}");
+        if keyword.sort().is_mode() {
+            assert!(text.contains("/omc:cancel") && text.contains("state_write"), "{keyword:?} says how it ends");
         }
     }
 }

@@ -2,8 +2,9 @@
 //!
 //! On Stop the guest reads the session's states and lets [`logic::on_stop`] decide; a refusal counts, so it is decided and
 //! written under the session's lock, and only what could be written is said. When the Skill tool starts a mode, its state no
-//! longer awaits confirmation; any tool that ran proves progress. Subagents neither obey nor advance the modes of their
-//! parent, whose session id they carry.
+//! longer awaits confirmation; when it starts another skill that needs more than a turn, that skill is at work until the tool
+//! reports its end; when it has started `cancel`, everything ends. Any tool that ran proves progress. Subagents neither obey
+//! nor advance the modes of their parent, whose session id they carry.
 //!
 //! Faults are silent and open: a state that cannot be read holds nobody, and if it cannot be written, nobody is held by a
 //! count that would never end.
@@ -14,7 +15,7 @@ mod payload;
 use std::time::{Duration, SystemTime};
 
 use omc_guest::{Decision, Effects, Error, Event, EventKind, Guest, log, state_lock};
-use omc_state::{Breaker, Locker, Mode, SessionId, Store, Timestamp};
+use omc_state::{ActiveSkill, Breaker, Locker, Mode, SessionId, Store, Timestamp, bare_skill_name};
 
 use logic::{SessionState, Verdict, on_stop};
 
@@ -23,7 +24,7 @@ use logic::{SessionState, Verdict, on_stop};
 pub struct PersistentMode;
 
 omc_guest::export!(PersistentMode, {
-    "description": "Keeps the agent at work while ralph, autopilot, ralplan, ultraqa or ultrawork is on",
+    "description": "Keeps the agent at work while a mode such as ralph, or a skill, is on and not done",
     "subscriptions": [
         {"event": "stop", "order": 200},
         {"event": "pre-tool-use", "matcher": "Skill|SlashCommand", "order": 200},
@@ -31,7 +32,7 @@ omc_guest::export!(PersistentMode, {
         {"event": "post-tool-use-failure", "order": 200}
     ],
     "requests": [
-        {"capability": "omc", "scope": ["rw:/omc/state"], "reason": "reads the states of the modes and counts in them"},
+        {"capability": "omc", "scope": ["rw:/omc/state", "ro:/omc/prd.json", "ro:/omc/ultragoal"], "reason": "reads the states of the modes and what they work through, and counts in the states"},
         {"capability": "transcript", "reason": "lets go when the context is full, and reads there how full it is"},
         {"capability": "env", "scope": ["OMC_TEAM_WORKER"], "reason": "a worker of a team has a leader who holds it"}
     ]
@@ -43,11 +44,16 @@ impl Guest for PersistentMode {
         let store = Store::new(&omc_guest::omc_dir());
         match event.kind() {
             EventKind::Stop if event.subagent_id().is_none() => return Ok(stop(event, effects, &store, &session)),
-            EventKind::PreToolUse if event.subagent_id().is_none() => confirm(event, &store, &session),
-            EventKind::PostToolUse | EventKind::PostToolUseFailure => {}
-            _ => return Ok(Decision::Pass),
+            EventKind::PreToolUse if event.subagent_id().is_none() => skill_starts(event, &store, &session),
+            EventKind::PostToolUse => {
+                note_progress(&store, &session);
+                if event.subagent_id().is_none() {
+                    skill_returned(event, &store, &session);
+                }
+            }
+            EventKind::PostToolUseFailure => note_progress(&store, &session),
+            _ => {}
         }
-        note_progress(&store, &session);
         Ok(Decision::Pass)
     }
 }
@@ -102,17 +108,70 @@ fn stop(event: &Event<'_>, effects: &mut Effects<'_>, store: &Store, session: &S
     verdict.refusal.map_or(Decision::Pass, Decision::Block)
 }
 
-/// The skill of a mode has started, so Stop may hold the agent from now on.
-fn confirm(event: &Event<'_>, store: &Store, session: &SessionId) {
-    if !matches!(event.tool_name().as_deref(), Some("Skill" | "SlashCommand")) {
-        return;
+/// The skill that the event's tool starts, as it is written there.
+fn skill_of(event: &Event<'_>) -> Option<String> {
+    matches!(event.tool_name().as_deref(), Some("Skill" | "SlashCommand")).then(|| omc_turn::skill(event))?
+}
+
+/// A skill starts: if it is that of a mode, Stop may hold the agent from now on; if it is one that is protected, likewise.
+fn skill_starts(event: &Event<'_>, store: &Store, session: &SessionId) {
+    let Some(name) = skill_of(event) else { return };
+    if let Some(mode) = Mode::from_skill(&name) {
+        // Ralph's keyword starts ultrawork with it.
+        let modes: &[Mode] = if mode == Mode::Ralph { &[Mode::Ralph, Mode::Ultrawork] } else { &[mode] };
+        if let Err(error) = store.confirm_modes(&HostLocks, session, modes, now()) {
+            log::warn(&format!("{mode} still awaits confirmation: {}", chain(&error)));
+        }
     }
-    let Some(mode) = payload::skill(event).as_deref().and_then(Mode::from_skill) else { return };
-    // Ralph's keyword starts ultrawork with it.
-    let modes: &[Mode] = if mode == Mode::Ralph { &[Mode::Ralph, Mode::Ultrawork] } else { &[mode] };
-    if let Err(error) = store.confirm_modes(&HostLocks, session, modes, now()) {
-        log::warn(&format!("{mode} still awaits confirmation: {}", chain(&error)));
+    let Some(skill) = ActiveSkill::start(&name, session, now()) else { return };
+    let written = store.locked(&HostLocks, session, |store| {
+        let skills = store.read_skills(session);
+        // A skill that another one calls is a part of that one.
+        let is_nested = skills.active().is_some_and(|other| other.name() != skill.name() && !other.is_stale(now()));
+        if is_nested { Ok(()) } else { store.start_skill(session, &skill) }
+    });
+    if let Err(error) = written {
+        log::warn(&format!("the skill is not protected: {}", chain(&error)));
     }
+}
+
+/// The tool that started a skill has returned: `cancel` ends everything, and any other skill may be done.
+fn skill_returned(event: &Event<'_>, store: &Store, session: &SessionId) {
+    let Some(name) = skill_of(event).as_deref().map(bare_skill_name) else { return };
+    let done = if name == "cancel" {
+        store.cancel(&HostLocks, session, "skill", now()).map(drop)
+    } else if payload::is_only_launched(event) {
+        Ok(())
+    } else {
+        finish_skill(store, session, &name, payload::plans_by_consensus(event, &name))
+    };
+    if let Err(error) = done {
+        log::warn(&format!("the end of the skill was not noted: {}", chain(&error)));
+    }
+}
+
+fn finish_skill(store: &Store, session: &SessionId, name: &str, ends_ralplan: bool) -> Result<(), omc_state::Error> {
+    let is_at_work = |store: &Store| store.read_skills(session).active().is_some_and(|skill| skill.name() == name);
+    let ralplan = |store: &Store| -> Result<_, omc_state::Error> {
+        let state = if ends_ralplan { store.read_mode(session, Mode::Ralplan)? } else { None };
+        Ok(state.filter(omc_state::ModeState::is_active))
+    };
+    if !is_at_work(store) && ralplan(store)?.is_none() {
+        return Ok(());
+    }
+    store.locked(&HostLocks, session, |store| {
+        if is_at_work(store) {
+            store.end_active_skill(session)?;
+        }
+        if let Some(mut state) = ralplan(store)? {
+            if !state.is_finished() {
+                state.fields_mut().set("current_phase", "complete");
+            }
+            state.end("skill_completed", now());
+            store.write_mode(session, Mode::Ralplan, &state)?;
+        }
+        Ok(())
+    })
 }
 
 /// A tool ran: refusals since the last one no longer count. One question to the file system while nothing was refused.

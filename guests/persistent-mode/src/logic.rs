@@ -5,14 +5,16 @@
 //! breaker. The caller makes the verdict's writes, and refuses only if they succeeded.
 
 pub mod bypass;
-pub mod context;
 mod reason;
+pub mod review;
 mod rules;
+mod verification;
 
 use omc_state::{
-    Breaker, CancelSignal, Error, MAX_CLOCK_SKEW_MS, Mode, ModeState, Pending, SessionId, SkillLedger, Store,
-    Timestamp, ToolError,
+    ActiveSkill, Breaker, CancelSignal, Error, Goals, MAX_CLOCK_SKEW_MS, Mode, ModeState, Pending, Prd, SessionId,
+    SkillLedger, Store, Timestamp, ToolError, Verification,
 };
+use omc_turn::Turn;
 
 pub use bypass::Bypass;
 use rules::{RULES, Ruling};
@@ -27,20 +29,14 @@ pub const DEFAULT_REFUSALS_WITHOUT_TOOL: u64 = 8;
 /// What the event says.
 #[derive(Debug, Clone, Default)]
 pub struct StopFacts {
-    /// Why the turn ends: every text that the payload has for it.
-    pub reasons: Vec<String>,
-    /// The user stopped it.
-    pub user_requested: bool,
-    /// The prompt, where the payload repeats it.
-    pub prompt: Option<String>,
-    /// The tool that ended the turn, if one did.
-    pub tool_name: Option<String>,
-    /// The skill that this tool started.
-    pub skill: Option<String>,
-    /// How full the context is, if anybody knows.
-    pub context_percent: Option<u64>,
+    /// The turn that ends.
+    pub turn: Turn,
     /// What the session is waiting for, as the agent says.
     pub pending: Option<Pending>,
+    /// What reviewers have answered lately, the newest last.
+    pub reviews: Vec<review::Review>,
+    /// A name that nobody has used, for a request to a reviewer.
+    pub fresh_id: String,
     /// The session is a member of a team.
     pub is_team_worker: bool,
     /// Iteration at which ralph ends.
@@ -56,14 +52,22 @@ pub struct SessionState {
     pub modes: Vec<(Mode, ModeState)>,
     /// States that could not be read, and why. They hold nobody.
     pub unreadable: Vec<(Mode, Error)>,
-    /// Which modes have completed.
+    /// Which modes have completed, and which other skill is at work.
     pub skills: SkillLedger,
     /// Cancel signals, valid or not.
     pub cancel_signals: Vec<CancelSignal>,
     /// Refusals by ralplan.
     pub ralplan_refusals: u64,
+    /// Refusals by a team's stages.
+    pub team_refusals: u64,
     /// Refusals since the last tool.
     pub refusals_without_tool: u64,
+    /// What ultragoal works for.
+    pub goals: Goals,
+    /// What ralph works through.
+    pub prd: Option<Prd>,
+    /// What reviewers were asked and confirmed in this run of ralph.
+    pub verification: Verification,
     /// Work that goes on without this turn.
     pub pending: Option<Pending>,
     /// A tool that failed a moment ago.
@@ -71,9 +75,9 @@ pub struct SessionState {
 }
 
 impl SessionState {
-    /// Reads only the states of the modes: enough to see whether anything could hold the agent.
+    /// Reads only what could hold the agent: the states of the modes, and the skill at work.
     pub fn load_modes(store: &Store, session: &SessionId) -> Self {
-        let mut loaded = Self::default();
+        let mut loaded = Self { skills: store.read_skills(session), ..Self::default() };
         for rule in &RULES {
             match store.read_mode(session, rule.mode) {
                 Ok(Some(state)) => loaded.modes.push((rule.mode, state)),
@@ -86,22 +90,30 @@ impl SessionState {
 
     /// Reads all that a decision needs.
     pub fn load(store: &Store, session: &SessionId, now: Timestamp) -> Self {
+        let modes = Self::load_modes(store, session);
+        let active = |mode| modes.state_of(mode).filter(|state| state.is_active());
+        let verification = active(Mode::Ralph).map(|ralph| store.read_verification(session).of_run(ralph));
         Self {
-            skills: store.read_skills(session),
             cancel_signals: store.read_cancel_signals(session),
             ralplan_refusals: store.read_breaker(session, Breaker::Ralplan, now),
+            team_refusals: store.read_breaker(session, Breaker::Team, now),
             refusals_without_tool: store.read_breaker(session, Breaker::NoProgress, now),
+            goals: active(Mode::Ultragoal).map(|_| store.read_goals()).unwrap_or_default(),
+            prd: active(Mode::Ralph).and_then(|_| store.read_prd(session)),
+            verification: verification.unwrap_or_default(),
             pending: store.read_pending(session, now),
             tool_error: store.read_tool_error(session, now),
-            ..Self::load_modes(store, session)
+            ..modes
         }
     }
 
-    /// Whether a state is on that may count: neither stale nor waiting for its skill to start.
+    /// Whether a state is on that may count (neither stale nor waiting for its skill to start), or a skill is at work.
     pub fn could_hold(&self, now: Timestamp) -> bool {
-        self.modes
+        let has_mode = self
+            .modes
             .iter()
-            .any(|(_, state)| state.is_active() && !state.is_stale(now) && !state.is_awaiting_confirmation(now))
+            .any(|(_, state)| state.is_active() && !state.is_stale(now) && !state.is_awaiting_confirmation(now));
+        has_mode || self.skills.active().is_some_and(|skill| !skill.is_stale(now))
     }
 
     fn state_of(&self, mode: Mode) -> Option<&ModeState> {
@@ -148,6 +160,14 @@ pub enum Write {
     Breaker(Breaker, u64),
     /// A breaker that starts anew.
     ClearBreaker(Breaker),
+    /// The skill at work, after it held the agent once more.
+    Skill(ActiveSkill),
+    /// The skill is no longer at work.
+    EndSkill,
+    /// What reviewers were asked and confirmed.
+    Verification(Verification),
+    /// Nothing is asked or confirmed any more.
+    ClearVerification,
     /// Cancel signals whose time is over.
     SweepCancelSignals,
 }
@@ -163,6 +183,10 @@ impl Write {
             Self::Mode(mode, state) => store.write_mode(session, *mode, state),
             Self::Breaker(breaker, count) => store.write_breaker(session, *breaker, *count, now),
             Self::ClearBreaker(breaker) => store.clear_breaker(session, *breaker),
+            Self::Skill(skill) => store.update_skill(session, skill),
+            Self::EndSkill => store.end_active_skill(session),
+            Self::Verification(verification) => store.write_verification(session, verification),
+            Self::ClearVerification => store.clear_verification(session),
             Self::SweepCancelSignals => store.sweep_cancel_signals(session, now),
         }
     }
@@ -175,8 +199,8 @@ pub fn on_stop(facts: &StopFacts, state: &SessionState, now: Timestamp) -> Verdi
         return Verdict::default();
     }
     if let Some(bypass) = bypass::find(facts, facts.pending.or(state.pending)) {
-        let mode = refusal.as_ref().map(|refusal| refusal.mode);
-        return Verdict { message: mode.and_then(|mode| bypass.message(mode)), ..Verdict::default() };
+        let message = refusal.and_then(|refusal| bypass.message(&refusal.holder));
+        return Verdict { message, ..Verdict::default() };
     }
 
     let mut messages = ended;
@@ -204,18 +228,19 @@ pub fn on_stop(facts: &StopFacts, state: &SessionState, now: Timestamp) -> Verdi
     Verdict { refusal: said, message, writes }
 }
 
-/// What the modes want.
+/// What the modes and the skill want.
 struct Wishes {
-    /// The first mode that is not done.
+    /// The first that is not done.
     refusal: Option<Refusal>,
-    /// What the person should know about modes before it that have ended.
+    /// What the person should know about those before it that have ended or let go.
     ended: Vec<String>,
-    /// The end of those modes.
+    /// What has to be written about those.
     writes: Vec<Write>,
 }
 
 struct Refusal {
-    mode: Mode,
+    /// The mode's or the skill's name.
+    holder: String,
     text: String,
     writes: Vec<Write>,
 }
@@ -238,13 +263,17 @@ fn ask_modes(facts: &StopFacts, state: &SessionState, now: Timestamp) -> Wishes 
         match (rule.judge)(&rules::Case { state: found, session: state, facts, now }) {
             Ruling::Silent => {}
             Ruling::Rest(breaker) => wishes.writes.push(Write::ClearBreaker(breaker)),
-            Ruling::Refuse { text, state, breaker } => {
-                let mut writes = vec![Write::Mode(mode, state)];
-                writes.extend(breaker.map(|(breaker, count)| Write::Breaker(breaker, count)));
-                wishes.refusal = Some(Refusal { mode, text, writes });
-                break;
+            Ruling::LetGo { message, breaker } => {
+                wishes.writes.push(Write::ClearBreaker(breaker));
+                wishes.ended.push(message);
             }
-            Ruling::End { why, message, breaker } => {
+            Ruling::Refuse { text, state, also } => {
+                let mut writes = vec![Write::Mode(mode, state)];
+                writes.extend(also);
+                wishes.refusal = Some(Refusal { holder: mode.name().to_owned(), text, writes });
+                return wishes;
+            }
+            Ruling::End { why, message, also } => {
                 let mut end = |mode, state: &ModeState| {
                     let mut state = state.clone();
                     state.end(why, now);
@@ -257,12 +286,33 @@ fn ask_modes(facts: &StopFacts, state: &SessionState, now: Timestamp) -> Wishes 
                         end(Mode::Ultrawork, ultrawork);
                     }
                 }
-                wishes.writes.extend(breaker.map(Write::ClearBreaker));
+                wishes.writes.extend(also);
                 wishes.ended.push(message);
             }
         }
     }
+    ask_skill(state, now, &mut wishes);
     wishes
+}
+
+/// The skill at work comes last: it holds the agent only if no mode does.
+fn ask_skill(state: &SessionState, now: Timestamp, wishes: &mut Wishes) {
+    let Some(skill) = state.skills.active().filter(|skill| !skill.is_stale(now)) else { return };
+    if state.cancel_signals.iter().any(|signal| signal.covers_skill(skill, now)) {
+        return;
+    }
+    let (refusals, limit) = (skill.refusals(), skill.max_refusals());
+    if refusals >= limit {
+        wishes.writes.push(Write::EndSkill);
+        return;
+    }
+    let mut counted = skill.clone();
+    counted.count_refusal(now);
+    wishes.refusal = Some(Refusal {
+        holder: reason::name(skill.name()),
+        text: reason::skill(skill.name(), refusals + 1, limit),
+        writes: vec![Write::Skill(counted)],
+    });
 }
 
 #[cfg(test)]

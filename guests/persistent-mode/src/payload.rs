@@ -1,75 +1,57 @@
 //! Where the payloads of the agents have what the logic wants to know.
 
-use omc_guest::{Event, environment, settings, transcript};
+use std::collections::hash_map::RandomState;
+use std::hash::{BuildHasher as _, Hasher as _};
+
+use omc_guest::{Event, environment, settings};
 use omc_state::Pending;
+use omc_turn::Turn;
 use serde_json::Value;
 
-use crate::logic::{DEFAULT_HARD_CAP, DEFAULT_REFUSALS_WITHOUT_TOOL, StopFacts, context};
-
-/// How much of the transcript's end is looked at for the fill of the context, in bytes: a few turns without tool output.
-const TAIL_BYTES: u32 = 32 * 1024;
+use crate::logic::{DEFAULT_HARD_CAP, DEFAULT_REFUSALS_WITHOUT_TOOL, StopFacts, review};
 
 /// The facts of a Stop event and what is around it.
 pub(crate) fn facts(event: &Event<'_>) -> StopFacts {
-    let any_text = |pointers: &[&str]| pointers.iter().find_map(|pointer| event.text(pointer));
-    let in_payload = event.field("/context_window").as_ref().and_then(context::percent_of_window);
-    let context_percent =
-        in_payload.or_else(|| transcript::tail(TAIL_BYTES).as_deref().and_then(context::percent_of_tail));
-
     // A limit of 0 would end every mode at its first Stop; the host does not hand one out.
     let limit = |key: &str, default| settings::get::<u64>(key).filter(|limit| *limit > 0).unwrap_or(default);
+    let turn = Turn::of(event);
     StopFacts {
-        reasons: [
-            "/stop_reason",
-            "/stopReason",
-            "/end_turn_reason",
-            "/endTurnReason",
-            "/reason",
-            "/error",
-            "/error_details",
-        ]
-        .iter()
-        .flat_map(|pointer| texts(event.field(pointer)))
-        .collect(),
-        user_requested: ["/user_requested", "/userRequested"]
-            .iter()
-            .any(|pointer| event.field(pointer).is_some_and(|value| is_truthy(&value))),
-        prompt: event.text("/prompt"),
-        tool_name: any_text(&["/tool_name", "/toolName"]),
-        skill: skill(event),
-        context_percent,
         pending: pending(event),
+        reviews: turn.tail.as_deref().map(review::reviews).unwrap_or_default(),
+        // The standard library's hash keys are the random numbers that it has on every platform.
+        fresh_id: format!("{:016x}", RandomState::new().build_hasher().finish()),
         is_team_worker: environment::get("OMC_TEAM_WORKER").is_some_and(|worker| !worker.trim().is_empty()),
         hard_cap: limit("ralph.hardMaxIterations", DEFAULT_HARD_CAP),
         max_refusals_without_tool: limit("persistentMode.noProgressLimit", DEFAULT_REFUSALS_WITHOUT_TOOL),
+        turn,
     }
 }
 
-/// The skill or slash command that the event's tool starts, as it was written.
-pub(crate) fn skill(event: &Event<'_>) -> Option<String> {
-    let named = ["skill", "skill_name", "skillName", "command"]
-        .iter()
-        .find_map(|name| event.text(&format!("/tool_input/{name}")))?;
-    named.split_whitespace().next().map(str::to_owned)
-}
-
-/// A text, or the texts of an error object.
-fn texts(value: Option<Value>) -> Vec<String> {
-    match value {
-        Some(Value::String(text)) => vec![text],
-        Some(Value::Number(code)) => vec![code.to_string()],
-        Some(Value::Object(error)) => {
-            ["type", "code", "status", "message"].iter().flat_map(|name| texts(error.get(*name).cloned())).collect()
+/// Whether the Skill tool says only that the skill has been started, so that its work is still to come.
+///
+/// Claude Code answers so for skills that run in the conversation; one that runs in a fork of its own is done.
+pub(crate) fn is_only_launched(event: &Event<'_>) -> bool {
+    match event.field("/tool_response") {
+        Some(Value::Object(response)) => {
+            let text = |name: &str| response.get(name).and_then(Value::as_str);
+            text("commandName").is_some() && text("status") != Some("forked")
         }
-        _ => Vec::new(),
+        Some(Value::String(text)) => text.starts_with("Launching skill"),
+        _ => false,
     }
 }
 
-fn is_truthy(value: &Value) -> bool {
-    match value {
-        Value::Bool(value) => *value,
-        Value::String(text) => !matches!(text.trim(), "" | "false" | "0"),
-        Value::Number(number) => number.as_f64() != Some(0.0),
+/// Whether the skill of this bare name plans by consensus, as ralplan does.
+pub(crate) fn plans_by_consensus(event: &Event<'_>, name: &str) -> bool {
+    const ARGUMENTS: [&str; 8] =
+        ["args", "arguments", "argument", "skill_args", "skillArgs", "prompt", "description", "input"];
+    let arguments = || {
+        let mut texts = ARGUMENTS.iter().filter_map(|argument| event.text(&format!("/tool_input/{argument}")));
+        texts.find(|text| !text.trim().is_empty())
+    };
+    match name {
+        "ralplan" => true,
+        "plan" | "omc-plan" => arguments().is_some_and(|text| text.contains("--consensus")),
         _ => false,
     }
 }

@@ -292,6 +292,94 @@ fn a_subagents_skill_confirms_nothing() {
     assert!(!held(&event(&omc, "stop", &json!({}))));
 }
 
+const SKILL: &str = "state/sessions/s1/skill-active-state.json";
+
+#[test]
+fn a_skill_is_protected_from_its_start_to_its_end() {
+    let omc = tempfile::tempdir().expect("a folder");
+    let use_of = |kind: &str, skill: &str, response: Value| {
+        event(&omc, kind, &json!({"tool_name": "Skill", "tool_input": {"skill": skill}, "tool_response": response}))
+    };
+    use_of("pre-tool-use", "omc:deep-interview", json!(null));
+    assert_eq!(read(&omc, SKILL)["max_reinforcements"], 10);
+    assert_eq!(read(&omc, "state/skill-active-state.json")["session_id"], "s1");
+    use_of("pre-tool-use", "omc:plan", json!(null));
+    use_of("post-tool-use", "omc:plan", json!("done"));
+    assert_eq!(read(&omc, SKILL)["skill_name"], "deep-interview", "a nested skill is a part of it");
+    for launched in
+        [json!({"success": true, "commandName": "omc:deep-interview"}), json!("Launching skill: deep-interview")]
+    {
+        use_of("post-tool-use", "omc:deep-interview", launched);
+        assert!(reason(event(&omc, "stop", &json!({}))).starts_with("[SKILL ACTIVE: deep-interview]"));
+    }
+    assert_eq!(read(&omc, SKILL)["reinforcement_count"], 2);
+    use_of("post-tool-use", "omc:deep-interview", json!({"commandName": "omc:deep-interview", "status": "forked"}));
+    assert!(!omc.path().join(SKILL).exists() && !omc.path().join("state/skill-active-state.json").exists());
+    assert!(!held(&event(&omc, "stop", &json!({}))));
+}
+
+#[test]
+fn only_skills_of_this_plugin_in_the_main_conversation_are_protected() {
+    for (skill, agent) in [("other:plan", None), ("plan", None), ("omc:trace", None), ("omc:plan", Some("a1"))] {
+        let omc = tempfile::tempdir().expect("a folder");
+        event(&omc, "pre-tool-use", &json!({"tool_name": "Skill", "tool_input": {"skill": skill}, "agent_id": agent}));
+        assert_eq!(fs::read_dir(omc.path()).expect("a folder").count(), 0, "{skill} {agent:?}");
+    }
+}
+
+#[test]
+fn the_cancel_skill_ends_everything_however_it_answers() {
+    for response in [json!({"success": true, "commandName": "omc:cancel"}), json!("done"), json!(null)] {
+        let omc = omc_with_ralph();
+        event(&omc, "pre-tool-use", &json!({"tool_name": "Skill", "tool_input": {"skill": "omc:plan"}}));
+        let cancel = json!({"tool_name": "Skill", "tool_input": {"skill": "omc:cancel"}, "tool_response": response});
+        event(&omc, "pre-tool-use", &cancel);
+        assert_eq!(read(&omc, RALPH)["active"], true, "it has not run yet");
+        event(&omc, "post-tool-use", &cancel);
+        assert_eq!(read(&omc, RALPH)["deactivated_reason"], "cancelled");
+        assert!(!omc.path().join(SKILL).exists());
+        assert!(!held(&event(&omc, "stop", &json!({}))));
+    }
+}
+
+#[test]
+fn ralplan_ends_with_its_skill() {
+    for (input, phase, ended) in [
+        (json!({"skill": "omc:ralplan"}), "planning", Some("complete")),
+        (json!({"skill": "omc:plan", "args": "--consensus do it"}), "planning", Some("complete")),
+        (json!({"skill": "omc:plan", "args": "do it"}), "planning", None),
+        (json!({"skill": "omc:omc-plan", "prompt": "x --consensus"}), "FAILED", Some("FAILED")),
+        (json!({"skill": "omc:review"}), "planning", None),
+    ] {
+        let omc = tempfile::tempdir().expect("a folder");
+        let path = "state/sessions/s1/ralplan-state.json";
+        plant(&omc, path, &ralph("s1", &[("current_phase", json!(phase))]));
+        event(&omc, "post-tool-use", &json!({"tool_name": "Skill", "tool_input": input, "tool_response": "done"}));
+        let after = read(&omc, path);
+        assert_eq!(after["active"], ended.is_none(), "{input}");
+        assert_eq!(after["current_phase"], ended.unwrap_or(phase), "{input}");
+    }
+}
+
+#[test]
+fn a_review_in_the_transcript_ends_ralph() {
+    let omc = omc_with_ralph();
+    plant(&omc, "prd.json", &json!({"userStories": [{"id": "US-1", "passes": true, "architectVerified": true}]}));
+    let asked = reason(event(&omc, "stop", &json!({})));
+    let id = asked.split_once("request-id=\"").and_then(|(_, rest)| rest.split_once('"')).expect("an id").0;
+    let answer = format!("<ralph-approved critic=\"architect\" request-id=\"{id}\">VERIFIED_COMPLETE</ralph-approved>");
+    let lines = [
+        json!({"message": {"content": [{"type": "tool_use", "id": "t1", "name": "Task", "input": {}}]}}),
+        json!({"message": {"content": [{"type": "tool_result", "tool_use_id": "t1", "content": answer}]}}),
+    ];
+    let mut world = world(&omc, "stop", &json!({}));
+    world.transcript = Some(lines.map(|line| line.to_string()).join("\n"));
+    let outcome = world.call::<PersistentMode>();
+    assert_eq!(outcome.decision, Ok(Decision::Pass), "{outcome:?}");
+    assert!(outcome.messages[0].starts_with("[RALPH LOOP VERIFIED COMPLETE]"));
+    assert_eq!(read(&omc, RALPH)["active"], false);
+}
+
 #[test]
 fn refusals_without_a_tool_let_go_until_a_tool_runs() {
     for kind in ["post-tool-use", "post-tool-use-failure"] {

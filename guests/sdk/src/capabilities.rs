@@ -10,6 +10,14 @@ pub fn omc_dir() -> PathBuf {
     crate::testing::World::with_current(crate::testing::World::omc_dir)
 }
 
+/// The user's own `.omc` directory, beside the project's.
+pub fn omc_user_dir() -> PathBuf {
+    #[cfg(target_arch = "wasm32")]
+    return PathBuf::from("/omc-user");
+    #[cfg(not(target_arch = "wasm32"))]
+    crate::testing::World::with_current(crate::testing::World::omc_user_dir)
+}
+
 /// Lines for the audit trail: 16 KiB for all lines of a call together.
 pub mod log {
     use crate::bindings::omc::hook::log::Level;
@@ -173,7 +181,8 @@ pub mod project_files {
     /// # Errors
     ///
     /// [`AccessError::TooLarge`] if the file has more than `max_bytes` bytes, 1 MiB at most; [`AccessError::Denied`] if no granted
-    /// glob matches the path; [`AccessError::NotFound`] if there is no regular file.
+    /// glob matches the path; [`AccessError::NotFound`] if there is no regular file; [`AccessError::Other`] if there
+    /// is a link, which is not followed.
     pub fn read(root: Root, path: &str, max_bytes: u32) -> Result<String, AccessError> {
         #[cfg(target_arch = "wasm32")]
         return host::read(root.name(), path, max_bytes).map_err(AccessError::from);
@@ -198,7 +207,7 @@ pub mod project_files {
     /// # Errors
     ///
     /// [`AccessError::TooLarge`] if there are more than `max_entries`, 4,096 at most; [`AccessError::Denied`] if no granted glob
-    /// leads to the folder; [`AccessError::NotFound`] if there is none.
+    /// leads to the folder; [`AccessError::NotFound`] if there is none; [`AccessError::Other`] if a link is in the way.
     pub fn list(root: Root, folder: &str, max_entries: u32) -> Result<Vec<Entry>, AccessError> {
         #[cfg(target_arch = "wasm32")]
         {
@@ -221,7 +230,7 @@ pub mod project_files {
     ///
     /// # Errors
     ///
-    /// [`AccessError::Denied`] if no granted glob leads to the folder; [`AccessError::NotFound`] if there is none.
+    /// [`AccessError::Denied`] if no granted glob leads to the folder; [`AccessError::NotFound`] if there is none; [`AccessError::Other`] if a link is in the way.
     pub fn find(root: Root, folder: &str, max_entries: u32) -> Result<Found, AccessError> {
         #[cfg(target_arch = "wasm32")]
         {

@@ -72,6 +72,11 @@ impl<'a> Event<'a> {
         ask!(self, project_root)
     }
 
+    /// Whether the project's root is the top of a git work tree.
+    pub fn in_work_tree(&self) -> bool {
+        ask!(self, in_work_tree)
+    }
+
     /// What the user asked, on events that carry a prompt. Cut at 8 MiB.
     pub fn prompt(&self) -> Option<String> {
         ask!(self, prompt)

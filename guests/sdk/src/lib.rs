@@ -55,7 +55,7 @@ pub mod bindings {
 
 pub use access::AccessError;
 pub use capabilities::{
-    environment, git, log, omc_dir, project_files, session_environment, settings, state_lock, transcript,
+    environment, git, log, omc_dir, omc_user_dir, project_files, session_environment, settings, state_lock, transcript,
 };
 pub use decision::{Decision, Error};
 pub use effects::{EffectError, Effects};

@@ -76,6 +76,8 @@ pub struct World {
     pub git: Option<Repository>,
     /// The folder that stands for `/omc`.
     omc_dir: PathBuf,
+    /// The folder that stands for `/omc-user`.
+    omc_user_dir: PathBuf,
     /// Lines the guest wrote, each with its level.
     pub(crate) logged: Vec<String>,
     /// Variables the guest set.
@@ -142,6 +144,7 @@ impl World {
             files: BTreeMap::new(),
             git: None,
             omc_dir: PathBuf::from("/nonexistent/omc"),
+            omc_user_dir: PathBuf::from("/nonexistent/omc-user"),
             logged: Vec::new(),
             session_environment: BTreeMap::new(),
         }
@@ -151,6 +154,13 @@ impl World {
     #[must_use]
     pub fn with_omc_dir(mut self, folder: &Path) -> Self {
         self.omc_dir = folder.to_path_buf();
+        self
+    }
+
+    /// The same world with this folder as the user's `.omc`.
+    #[must_use]
+    pub fn with_omc_user_dir(mut self, folder: &Path) -> Self {
+        self.omc_user_dir = folder.to_path_buf();
         self
     }
 
@@ -202,6 +212,10 @@ impl World {
         self.omc_dir.clone()
     }
 
+    pub(crate) fn omc_user_dir(&self) -> PathBuf {
+        self.omc_user_dir.clone()
+    }
+
     pub(crate) fn lock(&self, _name: &str, _wait: Duration) -> bool {
         self.locks_are_free
     }
@@ -243,6 +257,10 @@ impl World {
 
     pub(crate) fn project_root(&self) -> Option<String> {
         self.project_root.clone()
+    }
+
+    pub(crate) fn in_work_tree(&self) -> bool {
+        self.git.is_some()
     }
 
     pub(crate) fn prompt(&self) -> Option<String> {

@@ -10,6 +10,10 @@ use crate::{Error, SessionId, Store, Timestamp, session_path};
 pub enum Breaker {
     /// Refusals by ralplan.
     Ralplan,
+    /// Refusals by the stages of a team.
+    Team,
+    /// Refusals because of a context that fills, since the last compaction.
+    ContextGuard,
     /// Refusals by any mode without a tool in between.
     NoProgress,
 }
@@ -18,6 +22,8 @@ impl Breaker {
     fn path(self, session: &SessionId) -> PathBuf {
         let name = match self {
             Self::Ralplan => "ralplan",
+            Self::Team => "team-pipeline",
+            Self::ContextGuard => "context-guard",
             Self::NoProgress => "no-progress",
         };
         session_path(session, &format!("{name}-stop-breaker.json"))
@@ -28,7 +34,9 @@ impl Breaker {
         match self {
             // Ralplan's rounds are slow: 45 minutes, the seed's number.
             Self::Ralplan => Some(45 * 60 * 1000),
-            Self::NoProgress => None,
+            // Members report within minutes: 5 minutes, the seed's number.
+            Self::Team => Some(5 * 60 * 1000),
+            Self::ContextGuard | Self::NoProgress => None,
         }
     }
 }
@@ -92,6 +100,8 @@ mod tests {
             (Breaker::Ralplan, "ralplan", json!({"count": 30}), 0),
             (Breaker::Ralplan, "ralplan", json!({"count": "4", "updated_at": ago(1)}), 4),
             (Breaker::Ralplan, "ralplan", json!({"count": [4], "updated_at": ago(1)}), 0),
+            (Breaker::Team, "team-pipeline", json!({"count": 20, "updated_at": ago(5 * 60_000)}), 20),
+            (Breaker::Team, "team-pipeline", json!({"count": 20, "updated_at": ago(5 * 60_000 + 1)}), 0),
             (Breaker::NoProgress, "no-progress", json!({"count": 8}), 8),
             (Breaker::NoProgress, "no-progress", json!({"count": -8}), 0),
         ] {

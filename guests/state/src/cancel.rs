@@ -5,7 +5,9 @@
 
 use std::path::PathBuf;
 
-use crate::{Error, Fields, Mode, ModeState, SessionId, Store, Timestamp, session_path, shared_path};
+use crate::{
+    ActiveSkill, Error, Fields, Locker, Mode, ModeState, SessionId, Store, Timestamp, session_path, shared_path,
+};
 
 /// How long a signal counts, in milliseconds: long enough for the turn that was asked to stop to reach its end.
 const LIFE_MS: i64 = 30_000;
@@ -44,11 +46,20 @@ impl CancelSignal {
     ///
     /// A plain one ends every mode; one that names a mode ends that one. It says nothing about a mode that started after it.
     pub fn covers(&self, mode: Mode, state: &ModeState, now: Timestamp) -> bool {
+        self.covers_name(mode.name(), state.started_at(), now)
+    }
+
+    /// The same for a skill that is no mode.
+    pub fn covers_skill(&self, skill: &ActiveSkill, now: Timestamp) -> bool {
+        self.covers_name(skill.name(), skill.started_at(), now)
+    }
+
+    fn covers_name(&self, name: &str, started: Option<Timestamp>, now: Timestamp) -> bool {
         let meant = match self.fields.text("mode") {
             None | Some("all" | "*") => true,
-            Some(name) => name == mode.name(),
+            Some(meant) => meant == name,
         };
-        let older = match (self.fields.time("requested_at"), state.started_at()) {
+        let older = match (self.fields.time("requested_at"), started) {
             (Some(requested), Some(started)) => requested < started,
             _ => false,
         };
@@ -67,6 +78,29 @@ fn own_paths(session: &SessionId) -> [PathBuf; 2] {
 }
 
 impl Store {
+    /// Ends every mode of the session and its skill at work, and says which modes; `source` is a word for people.
+    ///
+    /// The signal comes first and needs no lock: whatever happens after it, the next Stop holds nobody.
+    ///
+    /// # Errors
+    ///
+    /// The first thing that could not be written, after all has been tried.
+    pub fn cancel<L: Locker>(
+        &self,
+        locker: &L,
+        session: &SessionId,
+        source: &str,
+        now: Timestamp,
+    ) -> Result<Vec<Mode>, Error> {
+        let signal = self.write_cancel_signal(session, &CancelSignal::new(session, source, now));
+        let ended = self.locked(locker, session, |store| {
+            let skill = store.end_active_skill(session);
+            let modes = store.end_modes(session, "cancelled", now)?;
+            skill.map(|()| modes)
+        });
+        signal.and(ended)
+    }
+
     /// Writes the session's cancel signal.
     ///
     /// # Errors
@@ -118,7 +152,10 @@ impl Store {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{ago, fields, now, plant, session, state, store};
+    use crate::{
+        lock::testing::{NeverFree, ThreadLocker},
+        testing::{ago, fields, now, plant, session, state, store},
+    };
     use serde_json::json;
 
     #[test]
@@ -192,5 +229,20 @@ mod tests {
         assert_eq!(store.read_cancel_signals(&s1), [signal], "what is over is gone, what counts stays");
         store.clear_cancel_signal(&s1).expect("removed");
         assert!(store.read_cancel_signals(&s1).is_empty());
+    }
+
+    #[test]
+    fn a_cancel_ends_modes_and_skill_and_leaves_its_signal_even_without_a_lock() {
+        let (folder, store) = store();
+        let s1 = session("s1");
+        let running = json!({"active": true, "session_id": "s1"}).to_string();
+        plant(&folder, "state/sessions/s1/ralph-state.json", &running);
+        let skill = ActiveSkill::start("omc:plan", &s1, now()).expect("protected");
+        store.start_skill(&s1, &skill).expect("writes");
+        assert!(matches!(store.cancel(&NeverFree, &s1, "test", now()), Err(Error::Busy { .. })));
+        assert!(store.read_cancel_signals(&s1)[0].covers_skill(&skill, now()));
+        let ended = store.cancel(&&ThreadLocker::default(), &s1, "test", now()).expect("writes");
+        assert_eq!(ended, [Mode::Ralph]);
+        assert!(store.read_skills(&s1).active().is_none());
     }
 }

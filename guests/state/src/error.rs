@@ -44,10 +44,38 @@ pub enum Error {
         /// Where the JSON ends to make sense.
         source: serde_json::Error,
     },
+    /// The file is not text in UTF-8. It is left as it is: only a person can say what it was.
+    #[error("`{}` is not UTF-8", path.display())]
+    NotText {
+        /// The file.
+        path: PathBuf,
+    },
+    /// There is no room for more in the file, and nothing in it that may be dropped.
+    #[error("`{}` is full: {max_bytes} bytes at most", path.display())]
+    Full {
+        /// The file.
+        path: PathBuf,
+        /// Its limit.
+        max_bytes: usize,
+    },
+    /// The text is longer than its place allows; nothing of it was stored.
+    #[error("the text is longer than {max_units} UTF-16 units")]
+    TooLong {
+        /// The limit.
+        max_units: usize,
+    },
     /// Somebody else held the lock for the whole time that we could wait.
     #[error("failed to get the lock `{name}` in time")]
     Busy {
         /// Name of the lock.
         name: String,
     },
+}
+
+impl Error {
+    /// The error with its causes, on one line: what a log wants.
+    pub fn chain(&self) -> String {
+        let causes = std::iter::successors(std::error::Error::source(self), |error| error.source());
+        causes.fold(self.to_string(), |text, cause| format!("{text}: {cause}"))
+    }
 }

@@ -51,6 +51,11 @@ impl Fields {
         }
     }
 
+    /// The object in a member.
+    pub(crate) fn object(&self, name: &str) -> Option<Fields> {
+        self.get(name)?.as_object().map(|object| Fields(object.clone()))
+    }
+
     /// The objects in a member that is an array; other items are left out.
     pub(crate) fn objects(&self, name: &str) -> impl Iterator<Item = Fields> + '_ {
         self.get(name)
@@ -88,6 +93,12 @@ impl Fields {
 impl From<Map<String, Value>> for Fields {
     fn from(members: Map<String, Value>) -> Self {
         Self(members)
+    }
+}
+
+impl From<Fields> for Map<String, Value> {
+    fn from(fields: Fields) -> Self {
+        fields.0
     }
 }
 

@@ -13,7 +13,7 @@ use std::{
     time::{Duration, UNIX_EPOCH},
 };
 
-use crate::{Error, Fields, Store};
+use crate::{Error, Fields, Store, Timestamp};
 
 /// Longest state file that is read, in bytes.
 ///
@@ -21,7 +21,7 @@ use crate::{Error, Fields, Store};
 pub const MAX_FILE_BYTES: u64 = 256 * 1024;
 
 /// Start of the name of a file that is being written. It becomes the real file or, if its writer died, debris.
-const TEMP_PREFIX: &str = ".tmp-";
+pub(crate) const TEMP_PREFIX: &str = ".tmp-";
 
 /// Age from which such a file is debris: no write takes a minute.
 const TEMP_MAX_AGE: Duration = Duration::from_mins(1);
@@ -32,8 +32,38 @@ const MAX_LISTED: usize = 256;
 /// Most corrupt versions that are kept of one file: enough to see what happened, too few to fill a disk.
 const MAX_CORRUPT_KEPT: usize = 3;
 
+/// Most times that a folder is made anew for a file: whoever clears away empty folders may take it between the two steps.
+const MAX_FOLDER_TRIES: usize = 4;
+
 /// Most names that are tried for a new file before the folder counts as broken; the first is practically always free.
 const MAX_TEMP_TRIES: usize = 8;
+
+/// What a power cut may cost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Durability {
+    /// The version of a moment before: right for modes and counters, and free.
+    Rename,
+    /// Nothing: right for what a person wrote or asked to be kept.
+    Synced,
+}
+
+/// What a folder's entry is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    File,
+    Folder,
+    /// A link, a pipe, a device.
+    Other,
+}
+
+/// One entry of a folder.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Entry {
+    pub(crate) name: String,
+    pub(crate) kind: Kind,
+    /// When its content changed last; 1970 where the file system does not say.
+    pub(crate) modified: Timestamp,
+}
 
 impl Store {
     /// Reads a JSON object; absent if there is no file.
@@ -60,8 +90,14 @@ impl Store {
         if bytes.len() as u64 > MAX_FILE_BYTES { Err(too_large()) } else { Ok(Some(bytes)) }
     }
 
+    /// Reads a text; absent if there is no file.
+    pub(crate) fn read_text(&self, path: &Path) -> Result<Option<String>, Error> {
+        let Some(bytes) = self.read_bytes(path)? else { return Ok(None) };
+        String::from_utf8(bytes).map(Some).map_err(|_| Error::NotText { path: path.to_owned() })
+    }
+
     /// What is known about the file; absent if there is none, an error if it is anything but a plain file.
-    fn plain_file(&self, path: &Path) -> Result<Option<fs::Metadata>, Error> {
+    pub(crate) fn plain_file(&self, path: &Path) -> Result<Option<fs::Metadata>, Error> {
         self.check_folders(path)?;
         match fs::symlink_metadata(self.root.join(path)) {
             Ok(metadata) if metadata.is_file() => Ok(Some(metadata)),
@@ -73,11 +109,15 @@ impl Store {
 
     /// Refuses a path that leads through a link, away from the store.
     fn check_folders(&self, path: &Path) -> Result<(), Error> {
+        path.parent().map_or(Ok(()), |folder| self.check_folder(folder))
+    }
+
+    fn check_folder(&self, path: &Path) -> Result<(), Error> {
         if cfg!(target_family = "wasm") {
             return Ok(());
         }
         let mut folder = PathBuf::new();
-        for component in path.parent().into_iter().flat_map(Path::components) {
+        for component in path.components() {
             folder.push(component);
             match fs::symlink_metadata(self.root.join(&folder)) {
                 Ok(metadata) if metadata.is_dir() => {}
@@ -91,9 +131,14 @@ impl Store {
 
     /// Puts a JSON object (two-space, as the original writes it) in the place of the file.
     ///
-    /// What is there and is no JSON object, or too large to be read, is set aside first. There is no fsync: what goes through
-    /// here are modes and counters, for which the version of a moment before a power cut is as good.
+    /// What is there and is no JSON object, or too large to be read, is set aside first. A power cut may bring back the version
+    /// of a moment before, see [`Durability::Rename`].
     pub(crate) fn replace(&self, path: &Path, fields: &Fields) -> Result<(), Error> {
+        self.replace_json(path, fields, Durability::Rename)
+    }
+
+    /// The same, with a choice.
+    pub(crate) fn replace_json(&self, path: &Path, fields: &Fields, durability: Durability) -> Result<(), Error> {
         match self.read_fields(path) {
             Ok(_) => {}
             Err(Error::Corrupt { .. } | Error::TooLarge { .. }) => self.set_aside(path)?,
@@ -102,20 +147,42 @@ impl Store {
         let failed = |source| Error::Write { path: path.to_owned(), source };
         let mut bytes = serde_json::to_vec_pretty(fields).map_err(|error| failed(error.into()))?;
         bytes.push(b'\n');
-        self.replace_bytes(path, &bytes).map_err(failed)
+        self.replace_bytes(path, &bytes, durability)
     }
 
-    fn replace_bytes(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
+    /// Puts a text in the place of the file, safe from a power cut.
+    ///
+    /// A folder, a link or the like in its place is an error; what a plain file held is gone, so read it first.
+    pub(crate) fn replace_text(&self, path: &Path, text: &str) -> Result<(), Error> {
+        self.plain_file(path)?;
+        self.replace_bytes(path, text.as_bytes(), Durability::Synced)
+    }
+
+    fn replace_bytes(&self, path: &Path, bytes: &[u8], durability: Durability) -> Result<(), Error> {
+        // What nobody could read again must not take the place of something that can be read.
+        if bytes.len() as u64 > MAX_FILE_BYTES {
+            return Err(Error::TooLarge { path: path.to_owned() });
+        }
+        self.replace_file(path, bytes, durability).map_err(|source| Error::Write { path: path.to_owned(), source })
+    }
+
+    fn replace_file(&self, path: &Path, bytes: &[u8], durability: Durability) -> io::Result<()> {
         let target = self.root.join(path);
         let folder = target.parent().ok_or(ErrorKind::InvalidInput)?;
-        let (mut file, temp) = match create_temp(folder) {
-            Err(error) if error.kind() == ErrorKind::NotFound => {
-                create_folders(folder)?;
-                create_temp(folder)?
+        let mut tries = 1;
+        let (mut file, temp) = loop {
+            match create_temp(folder) {
+                Err(error) if error.kind() == ErrorKind::NotFound && tries < MAX_FOLDER_TRIES => {
+                    tries += 1;
+                    create_folders(folder)?;
+                }
+                created => break created?,
             }
-            created => created?,
         };
-        let written = file.write_all(bytes);
+        let written = file.write_all(bytes).and_then(|()| match durability {
+            Durability::Rename => Ok(()),
+            Durability::Synced => file.sync_all(),
+        });
         drop(file);
         if let Err(error) = written.and_then(|()| fs::rename(&temp, &target)) {
             // The write failed; that its debris stays too would be no news.
@@ -164,6 +231,22 @@ impl Store {
         }
     }
 
+    /// Removes a folder if it is empty, and says whether it is gone now.
+    pub(crate) fn remove_folder(&self, path: &Path) -> bool {
+        self.check_folders(path).is_ok() && fs::remove_dir(self.root.join(path)).is_ok()
+    }
+
+    /// Makes a folder, for the user alone, with those above it. It is no error if there is one.
+    pub(crate) fn make_folder(&self, path: &Path) -> Result<(), Error> {
+        self.check_folder(path)?;
+        create_folders(&self.root.join(path)).map_err(|source| Error::Write { path: path.to_owned(), source })
+    }
+
+    /// When the file changed last; absent if there is no plain file.
+    pub(crate) fn modified(&self, path: &Path) -> Option<Timestamp> {
+        Some(modified(&self.plain_file(path).ok()??))
+    }
+
     /// Whether there is anything at the path: one question to the file system, for callers in a hurry.
     pub(crate) fn exists(&self, path: &Path) -> bool {
         fs::symlink_metadata(self.root.join(path)).is_ok()
@@ -173,6 +256,28 @@ impl Store {
     pub(crate) fn names(&self, folder: &Path, limit: usize) -> Vec<String> {
         names(&self.root.join(folder)).filter_map(|name| name.into_string().ok()).take(limit).collect()
     }
+
+    /// The folder's entries, `limit` at most, in no order; none if it cannot be listed or a link leads there.
+    pub(crate) fn entries(&self, folder: &Path, limit: usize) -> Vec<Entry> {
+        if self.check_folder(folder).is_err() {
+            return Vec::new();
+        }
+        let path = self.root.join(folder);
+        let entry = |name: String| {
+            let metadata = fs::symlink_metadata(path.join(&name)).ok()?;
+            let kind = match metadata.file_type() {
+                kind if kind.is_file() => Kind::File,
+                kind if kind.is_dir() => Kind::Folder,
+                _ => Kind::Other,
+            };
+            Some(Entry { name, kind, modified: modified(&metadata) })
+        };
+        names(&path).filter_map(|name| name.into_string().ok()).take(limit).filter_map(entry).collect()
+    }
+}
+
+fn modified(metadata: &fs::Metadata) -> Timestamp {
+    metadata.modified().map_or(Timestamp::from_epoch_ms(0), Timestamp::from)
 }
 
 fn names(folder: &Path) -> impl Iterator<Item = std::ffi::OsString> {

@@ -18,37 +18,72 @@
 
 #![warn(missing_docs)]
 
+mod advice;
 mod breaker;
 mod cancel;
+mod checkpoint;
+mod clean_up;
+pub mod context;
+mod delegation;
+mod deliverables;
 mod error;
 mod fields;
 mod file;
+mod goals;
+mod layout;
 mod lock;
+mod missions;
 mod mode;
+pub mod notepad;
 mod pending;
+pub mod plan_notepads;
+mod prd;
+pub mod project_memory;
+pub mod remember;
+mod seen_goal;
 mod session;
+mod session_record;
+pub mod shared_memory;
+mod shown_rules;
+mod simplifier;
 mod skill;
+mod skill_sessions;
+pub mod subagents;
+mod team;
 #[cfg(test)]
 mod testing;
 mod text;
 mod time;
+mod todos;
 mod tool_error;
+mod tool_stats;
+mod trace;
+pub mod wiki;
 
 use std::path::{Path, PathBuf};
 
 pub use breaker::Breaker;
 pub use cancel::CancelSignal;
+pub use checkpoint::{Checkpoint, NewCheckpoint};
+pub use clean_up::CleanedUp;
+pub use delegation::ToolUse;
+pub use deliverables::DeliverableIssues;
 pub use error::Error;
 pub use fields::Fields;
 pub use file::MAX_FILE_BYTES;
+pub use goals::Goals;
 pub use lock::{LOCK_WAIT, Locker};
-pub use mode::{AWAITING_MS, Mode, ModeState, NewMode, Place, STALE_MS, bare_skill_name};
+pub use mode::{AWAITING_MS, Mode, ModeState, NewMode, Place, STALE_MS, bare_skill_name, own_skill_name};
 pub use pending::Pending;
+pub use prd::{Critic, MAX_VERIFICATION_ATTEMPTS, Prd, Scope, Story, Verification};
 pub use session::SessionId;
-pub use skill::SkillLedger;
-pub use text::truncate_units;
+pub use session_record::SessionFacts;
+pub use skill::{ActiveSkill, SkillLedger};
+pub use team::Team;
+pub use text::{fingerprint, inert, one_line, truncate_units, units};
 pub use time::{MAX_CLOCK_SKEW_MS, ParseTimestampError, Timestamp};
-pub use tool_error::ToolError;
+pub use todos::Todos;
+pub use tool_error::{ToolError, ToolFailure};
 
 /// The `.omc` directory of one project.
 ///

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::{Error, SessionId, Store};
 
-/// Longest time to wait for a session's lock.
+/// Longest time to wait for a lock.
 ///
 /// A holder needs a few milliseconds; a hundred hooks in a row need less than this, and it is below the second that a guest
 /// has for its whole call.
@@ -12,13 +12,22 @@ pub const LOCK_WAIT: Duration = Duration::from_millis(800);
 
 /// A source of named locks between processes.
 ///
-/// Guests pass the host's `state-lock`, which ends with its holder; natively it is a lock on a file, in tests a mutex.
+/// Guests pass the host's `state-lock`, which ends with its holder; natively it is a lock on a file, in tests a mutex. Any
+/// function of a name and a time is one.
 pub trait Locker {
     /// Holds the lock until it is dropped.
     type Guard;
 
     /// Waits at most `wait` for the lock; absent if somebody else still holds it then, or if there are no locks here.
     fn lock(&self, name: &str, wait: Duration) -> Option<Self::Guard>;
+}
+
+impl<Guard, Lock: Fn(&str, Duration) -> Option<Guard>> Locker for Lock {
+    type Guard = Guard;
+
+    fn lock(&self, name: &str, wait: Duration) -> Option<Guard> {
+        self(name, wait)
+    }
 }
 
 impl Store {
@@ -35,9 +44,31 @@ impl Store {
         session: &SessionId,
         work: impl FnOnce(&Self) -> Result<T, Error>,
     ) -> Result<T, Error> {
-        let name = session.lock_name();
-        let Some(_guard) = locker.lock(&name, LOCK_WAIT) else {
-            return Err(Error::Busy { name });
+        self.locked_as(locker, &session.lock_name(), work)
+    }
+
+    /// Runs `work` while nobody else changes the files that sessions share (notepad, memory, wiki, checkpoints).
+    ///
+    /// # Errors
+    ///
+    /// As [`locked`](Self::locked).
+    pub fn locked_project<L: Locker, T>(
+        &self,
+        locker: &L,
+        work: impl FnOnce(&Self) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        self.locked_as(locker, "project", work)
+    }
+
+    /// The same under a lock of this name, for a file that sessions share.
+    pub(crate) fn locked_as<L: Locker, T>(
+        &self,
+        locker: &L,
+        name: &str,
+        work: impl FnOnce(&Self) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        let Some(_guard) = locker.lock(name, LOCK_WAIT) else {
+            return Err(Error::Busy { name: name.to_owned() });
         };
         work(self)
     }

@@ -79,7 +79,12 @@ impl Mode {
         Self::from_name(&bare_skill_name(name))
     }
 
-    fn path(self, session: &SessionId, place: Place) -> PathBuf {
+    /// Whether only one session of a project may be at work in it. All other modes go together, in one session and in several.
+    pub fn is_exclusive(self) -> bool {
+        self == Self::Autopilot
+    }
+
+    pub(crate) fn path(self, session: &SessionId, place: Place) -> PathBuf {
         let file = format!("{}-state.json", self.name());
         match place {
             Place::Session => session_path(session, &file),
@@ -94,7 +99,17 @@ impl Mode {
 pub fn bare_skill_name(name: &str) -> String {
     let name = name.trim().to_ascii_lowercase();
     let name = name.strip_prefix('/').unwrap_or(&name);
-    name.strip_prefix("omc:").or_else(|| name.strip_prefix("oh-my-claudecode:")).unwrap_or(name).to_owned()
+    without_prefix(name).unwrap_or(name).to_owned()
+}
+
+/// The same for a name that carries this plugin's prefix; absent for any other, which may be another plugin's.
+pub fn own_skill_name(name: &str) -> Option<String> {
+    let name = name.trim().to_ascii_lowercase();
+    without_prefix(name.strip_prefix('/').unwrap_or(&name)).filter(|name| !name.is_empty()).map(str::to_owned)
+}
+
+fn without_prefix(name: &str) -> Option<&str> {
+    name.strip_prefix("omc:").or_else(|| name.strip_prefix("oh-my-claudecode:"))
 }
 
 impl fmt::Display for Mode {
@@ -208,9 +223,14 @@ impl ModeState {
     /// What counts is the newest of `last_checked_at`, `updated_at` and `started_at` that can be read. If none can, or the
     /// newest is in the future, nobody knows when the state was touched, and it is stale.
     pub fn is_stale(&self, now: Timestamp) -> bool {
+        !self.was_touched_within(STALE_MS, now)
+    }
+
+    /// Whether somebody touched the state in that time, by the same rule.
+    pub fn was_touched_within(&self, window_ms: i64, now: Timestamp) -> bool {
         let times = ["last_checked_at", "updated_at", "started_at"];
         let newest = times.iter().filter_map(|name| self.fields.time(name)).max();
-        !newest.is_some_and(|time| time.is_within(STALE_MS, now))
+        newest.is_some_and(|time| time.is_within(window_ms, now))
     }
 
     /// Whether a keyword wrote the state less than [`AWAITING_MS`] ago and its skill has not started yet.
@@ -352,20 +372,36 @@ impl Store {
         first_error.map_or(Ok(ended), Err)
     }
 
-    /// Another session of this project that is at work in the mode, for modes of which there may be only one.
+    /// The modes in which the session is at work. A state that cannot be read is none.
+    pub fn live_modes(&self, session: &SessionId, now: Timestamp) -> Vec<Mode> {
+        let is_live =
+            |mode| self.read_mode(session, mode).ok().flatten().is_some_and(|state: ModeState| state.is_live(now));
+        Mode::ALL.iter().copied().filter(|&mode| is_live(mode)).collect()
+    }
+
+    /// The other session of this project because of which the mode may not start: it is at work in it, and only one may be.
     ///
-    /// Looks through 256 sessions at most: not for the path of an ordinary event.
-    pub fn live_elsewhere(&self, session: &SessionId, mode: Mode, now: Timestamp) -> Option<SessionId> {
+    /// Looks through 256 sessions at most, and only for a mode that is exclusive: not for the path of an ordinary event.
+    pub fn excluded_by(&self, session: &SessionId, mode: Mode, now: Timestamp) -> Option<SessionId> {
         /// So many sessions are two weeks of heavy use; those that ended are cleaned up before.
         const MAX_SESSIONS: usize = 256;
+        if !mode.is_exclusive() {
+            return None;
+        }
+        let is_at_work = |other: &SessionId, place| {
+            let fields = self.read_fields(&mode.path(other, place)).ok().flatten();
+            let own = fields.filter(|fields| fields.belongs_to(other));
+            own.is_some_and(|fields| ModeState::from_fields(fields, place).is_live(now))
+        };
+        // Older versions kept one state for all sessions; it names whose it is.
+        let shared = self.read_fields(&mode.path(session, Place::Shared)).ok().flatten();
+        let owner = shared.as_ref().and_then(|fields| SessionId::parse(fields.text("session_id")?));
+        if let Some(owner) = owner.filter(|owner| owner != session && is_at_work(owner, Place::Shared)) {
+            return Some(owner);
+        }
         let folder = PathBuf::from("state").join("sessions");
-        self.names(&folder, MAX_SESSIONS).iter().filter_map(|name| SessionId::parse(name)).find(|other| {
-            let state = self.read_fields(&mode.path(other, Place::Session)).ok().flatten();
-            other != session
-                && state.is_some_and(|fields| {
-                    fields.belongs_to(other) && ModeState::from_fields(fields, Place::Session).is_live(now)
-                })
-        })
+        let mut others = self.names(&folder, MAX_SESSIONS).into_iter().filter_map(|name| SessionId::parse(&name));
+        others.find(|other| other != session && is_at_work(other, Place::Session))
     }
 }
 
@@ -559,6 +595,12 @@ mod tests {
         assert_eq!(ended, expected);
         let read = |id: &str, mode| store.read_mode(&session(id), mode).expect("a read").expect("a state");
         assert!(!read("s1", Mode::Autopilot).is_active());
+        assert!(
+            store.live_modes(&session("s1"), now()).is_empty() && store.live_modes(&session("s2"), now()).is_empty()
+        );
+        let live = json!({"active": true, "session_id": "s2", "started_at": ago(1)}).to_string();
+        plant(&folder, "state/sessions/s2/ultraqa-state.json", live);
+        assert_eq!(store.live_modes(&session("s2"), now()), [Mode::Ultraqa]);
         assert_eq!(read("s1", Mode::Autopilot).fields().text("deactivated_reason"), Some("cancelled"));
         assert_eq!(read("s1", Mode::Ralph).fields().get("completed_at"), None, "was off before");
         assert!(read("s2", Mode::Ralph).is_active());
@@ -573,10 +615,19 @@ mod tests {
         plant(&folder, "state/sessions/s3/autopilot-state.json", live("s3", 3 * STALE_MS).to_string());
         plant(&folder, "state/sessions/s4/autopilot-state.json", live("s5", 0).to_string());
         plant(&folder, "state/sessions/.x/autopilot-state.json", live(".x", 0).to_string());
-        let find = || store.live_elsewhere(&session("s1"), Mode::Autopilot, now());
+        let find = || store.excluded_by(&session("s1"), Mode::Autopilot, now());
         assert_eq!(find(), None);
+        for (owner, found) in [("s1", None), ("unknown", None), ("s6", Some(session("s6")))] {
+            plant(&folder, "state/autopilot-state.json", live(owner, 0).to_string());
+            assert_eq!(find(), found, "the shared file of {owner}");
+        }
+        fs::remove_file(folder.path().join("state/autopilot-state.json")).expect("a file");
         plant(&folder, "state/sessions/s2/autopilot-state.json", live("s2", 0).to_string());
         assert_eq!(find(), Some(session("s2")));
+        for mode in Mode::ALL.iter().copied().filter(|mode| !mode.is_exclusive()) {
+            plant(&folder, &format!("state/sessions/s2/{mode}-state.json"), live("s2", 0).to_string());
+            assert_eq!(store.excluded_by(&session("s1"), mode, now()), None, "{mode} may run in several sessions");
+        }
     }
 
     #[test]

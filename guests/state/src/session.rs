@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::text::fingerprint;
+
 /// The id of a session: an ASCII letter or digit, then at most 255 letters, digits, `_` or `-`.
 ///
 /// Agents write `unknown` when they have no id; that names nobody and is no id here, in any case of letters.
@@ -28,14 +30,10 @@ impl SessionId {
 
     /// Name of the lock over all files of the session.
     ///
-    /// Lock names are short and lower-case, ids are neither, so the name holds a hash (FNV-1a). Two sessions with the same
+    /// Lock names are short and lower-case, ids are neither, so the name holds a hash. Two sessions with the same
     /// hash would wait for each other and nothing worse.
     pub(crate) fn lock_name(&self) -> String {
-        let hash = self
-            .0
-            .bytes()
-            .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3));
-        format!("session-{hash:016x}")
+        format!("session-{}", fingerprint(&self.0))
     }
 }
 

@@ -56,6 +56,21 @@ impl Timestamp {
     pub fn is_within(self, window_ms: i64, now: Self) -> bool {
         !self.is_future(now) && now.ms_since(self) <= window_ms
     }
+
+    /// `2026-11-30 14:28`, the date of a note: UTC, to the minute.
+    pub fn to_minute_text(self) -> String {
+        self.to_string()[..16].replace('T', " ")
+    }
+
+    /// Reads [`to_minute_text`](Self::to_minute_text).
+    pub fn parse_minute_text(text: &str) -> Option<Self> {
+        if text.len() == 16 && text.as_bytes()[10] == b' ' { format!("{text}:00Z").parse().ok() } else { None }
+    }
+
+    /// `2026-11-30T14-28-00-123Z`: the time in a file's name, which sorts like the time.
+    pub fn to_file_text(self) -> String {
+        self.to_string().replace([':', '.'], "-")
+    }
 }
 
 impl From<SystemTime> for Timestamp {
@@ -190,6 +205,19 @@ mod tests {
             }
         }
         assert_eq!((year, month, day), (10_000, 1, 1));
+    }
+
+    #[test]
+    fn a_minute_is_written_and_read() {
+        let time = Timestamp::from_epoch_ms(1_796_048_880_123);
+        assert_eq!(time.to_minute_text(), "2026-11-30 14:28");
+        assert_eq!(Timestamp::parse_minute_text("2026-11-30 14:28").map(Timestamp::epoch_ms), Some(1_796_048_880_000));
+        for text in
+            ["", "2026-11-30T14:28", "2026-11-30 14:28:00", "2026-13-30 14:28", "2026-11-30 14:2x", "한글한글한 글"]
+        {
+            assert_eq!(Timestamp::parse_minute_text(text), None, "{text}");
+        }
+        assert_eq!(time.to_file_text(), "2026-11-30T14-28-00-123Z");
     }
 
     #[test]

@@ -1,6 +1,18 @@
 //! The last failure of a tool: `state/sessions/ID/last-tool-error-state.json` and `state/last-tool-error.json`.
 
-use crate::{Fields, SessionId, Store, Timestamp, session_path, shared_path};
+use crate::{Error, Fields, Locker, SessionId, Store, Timestamp, session_path, shared_path, truncate_units};
+
+const FILE: &str = "last-tool-error-state.json";
+const SHARED_FILE: &str = "last-tool-error.json";
+
+/// Longest preview of a tool's input, in UTF-16 units with its dots: the original's 200.
+const MAX_PREVIEW_UNITS: usize = 203;
+
+/// Longest error, in UTF-16 units with its dots: the original's 500.
+const MAX_ERROR_UNITS: usize = 503;
+
+/// Longest name of a tool, in UTF-16 units.
+const MAX_NAME_UNITS: usize = 128;
 
 /// How long a failure is worth a word, in milliseconds: 60 seconds, the seed's number.
 const LIFE_MS: i64 = 60_000;
@@ -21,9 +33,9 @@ impl Store {
     ///
     /// The shared file counts only if it names this session. A file that cannot be read is no failure.
     pub fn read_tool_error(&self, session: &SessionId, now: Timestamp) -> Option<ToolError> {
-        let own = self.read_fields(&session_path(session, "last-tool-error-state.json")).ok().flatten();
+        let own = self.read_fields(&session_path(session, FILE)).ok().flatten();
         let own = own.filter(|fields| fields.get("session_id").is_none() || fields.belongs_to(session));
-        let shared = self.read_fields(&shared_path("last-tool-error.json")).ok().flatten();
+        let shared = self.read_fields(&shared_path(SHARED_FILE)).ok().flatten();
         let shared = shared.filter(|fields| fields.belongs_to(session));
         let dated = |fields: Fields| fields.time("timestamp").map(|time| (time, fields));
         let (_, newest) = own
@@ -38,11 +50,69 @@ impl Store {
             retry_count: newest.count("retry_count").unwrap_or(1),
         })
     }
+
+    /// Notes that a call of a tool has failed, and says how often that same call has, each time within 60 seconds of the last.
+    ///
+    /// `input` is the call's input as text; of it and of the error only the beginning is kept. A call with another beginning is
+    /// another call.
+    ///
+    /// # Errors
+    ///
+    /// What keeps the files from being locked or written.
+    pub fn record_tool_error<L: Locker>(
+        &self,
+        locker: &L,
+        session: &SessionId,
+        failure: &ToolFailure<'_>,
+        now: Timestamp,
+    ) -> Result<u64, Error> {
+        let tool = truncate_units(failure.tool_name, MAX_NAME_UNITS);
+        let preview = truncate_units(failure.input, MAX_PREVIEW_UNITS);
+        self.locked(locker, session, |store| {
+            let path = session_path(session, FILE);
+            let last = store.read_fields(&path).ok().flatten().filter(|last| {
+                let is_fresh = last.time("timestamp").is_some_and(|time| time.is_within(LIFE_MS, now));
+                is_fresh && last.text("tool_name") == Some(tool.trim())
+            });
+            let again = |name, counts: bool| {
+                let before = last.as_ref().filter(|_| counts).and_then(|last| last.count(name));
+                before.unwrap_or(0).saturating_add(1)
+            };
+            let is_same = last.as_ref().and_then(|last| last.get("tool_input_preview")?.as_str()) == Some(&preview);
+            let retries = again("retry_count", is_same);
+            let mut fields = Fields::default();
+            fields.set("session_id", session.as_str());
+            fields.set("tool_name", tool.as_str());
+            fields.set("tool_input_preview", preview.as_str());
+            fields.set("error", truncate_units(failure.error, MAX_ERROR_UNITS));
+            fields.set_time("timestamp", now);
+            fields.set("retry_count", retries);
+            fields.set("tool_failure_count", again("tool_failure_count", true));
+            store.replace(&path, &fields)?;
+            store.replace(&shared_path(SHARED_FILE), &fields)?;
+            Ok(retries)
+        })
+    }
+}
+
+/// A call of a tool that failed.
+#[derive(Debug, Clone, Copy)]
+pub struct ToolFailure<'a> {
+    /// The tool's name.
+    pub tool_name: &'a str,
+    /// Its input, as text.
+    pub input: &'a str,
+    /// What it said.
+    pub error: &'a str,
 }
 
 #[cfg(test)]
 mod tests {
-    use crate::testing::{ago, now, plant, session, store};
+    use super::*;
+    use crate::{
+        lock::testing::ThreadLocker,
+        testing::{ago, now, plant, session, store},
+    };
     use serde_json::{Value, json};
 
     const OWN: &str = "state/sessions/s1/last-tool-error-state.json";
@@ -80,6 +150,38 @@ mod tests {
             assert_eq!(found.as_ref().map(|error| error.error.as_str()), error, "{files:?}");
             assert!(found.is_none_or(|error| error.tool_name == "Bash" && error.retry_count == 2));
         }
+    }
+
+    #[test]
+    fn the_same_call_is_counted_and_another_is_not() {
+        let (folder, store) = store();
+        let (s1, locks) = (session("s1"), &ThreadLocker::default());
+        for (tool_name, input, later, count) in [
+            ("Bash", "cargo test", 0, 1),
+            ("Bash", "cargo test", 60_000, 2),
+            ("Bash", "cargo check", 60_001, 1),
+            ("Bash", "cargo check", 120_000, 2),
+            ("Bash", "cargo check", 180_001, 1),
+            ("Edit", "cargo check", 180_002, 1),
+        ] {
+            let failure = ToolFailure { tool_name, input, error: "boom" };
+            let counted = store.record_tool_error(&locks, &s1, &failure, now().plus_ms(later)).expect("a write");
+            assert_eq!(counted, count, "{tool_name} {input} after {later} ms");
+        }
+        let s2 = session("s2");
+        let failure = ToolFailure { tool_name: "Edit", input: &"i".repeat(300), error: &"e".repeat(600) };
+        assert_eq!(store.record_tool_error(&locks, &s2, &failure, now()).expect("a write"), 1);
+        let text = std::fs::read_to_string(folder.path().join(SHARED)).expect("a file");
+        let file: Value = serde_json::from_str(&text).expect("JSON");
+        assert_eq!(
+            file,
+            json!({
+                "session_id": "s2", "tool_name": "Edit", "tool_input_preview": format!("{}...", "i".repeat(200)),
+                "error": format!("{}...", "e".repeat(500)), "timestamp": now().to_string(), "retry_count": 1,
+                "tool_failure_count": 1,
+            })
+        );
+        assert!(store.read_tool_error(&s1, now().plus_ms(180_003)).is_some_and(|error| error.tool_name == "Edit"));
     }
 
     #[test]

@@ -74,7 +74,13 @@ pub fn state_files(bytes: &[u8]) {
             assert!(state.is_some_and(|state| state.fields().belongs_to(&session)));
         }
         store.confirm_modes(&Free, &session, Mode::ALL, now).expect("modes can be confirmed");
-        for breaker in [Breaker::Ralplan, Breaker::NoProgress] {
+        let _ = (store.live_modes(session, now), store.read_goals().are_over(), store.read_prd(session));
+        let _ = (store.read_verification(session).request(now).is_some(), store.read_hud_context(session));
+        let _ = (store.read_told_skills(session, now), store.read_simplified(session, "c1"));
+        if let Some(skill) = store.read_skills(session).active() {
+            let _ = (skill.is_stale(now), skill.refusals(), skill.max_refusals());
+        }
+        for breaker in [Breaker::Ralplan, Breaker::Team, Breaker::ContextGuard, Breaker::NoProgress] {
             store.write_breaker(&session, breaker, 3, now).expect("a count can be written");
             assert_eq!(store.read_breaker(&session, breaker, now), 3);
         }
@@ -106,10 +112,16 @@ fn read_all(store: &Store, session: &SessionId, now: Timestamp) {
             }
             let _ = store.read_skills(session).has_completed(mode, &state, now);
         }
-        let _ = store.live_elsewhere(session, mode, now);
+        let _ = store.excluded_by(session, mode, now);
     }
     let _ = (store.read_pending(session, now), store.read_tool_error(session, now));
-    for breaker in [Breaker::Ralplan, Breaker::NoProgress] {
+    let _ = (store.live_modes(session, now), store.read_goals().are_over(), store.read_prd(session));
+    let _ = (store.read_verification(session).request(now).is_some(), store.read_hud_context(session));
+    let _ = (store.read_told_skills(session, now), store.read_simplified(session, "c1"));
+    if let Some(skill) = store.read_skills(session).active() {
+        let _ = (skill.is_stale(now), skill.refusals(), skill.max_refusals());
+    }
+    for breaker in [Breaker::Ralplan, Breaker::Team, Breaker::ContextGuard, Breaker::NoProgress] {
         let _ = store.read_breaker(session, breaker, now);
     }
 }

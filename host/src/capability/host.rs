@@ -85,6 +85,10 @@ impl wit::types::HostEvent for GuestState {
         Ok(self.surroundings.project_root().map(|root| root.to_string_lossy().into_owned()))
     }
 
+    fn in_work_tree(&mut self, _: Resource<EventHandle>) -> wasmtime::Result<bool> {
+        Ok(self.surroundings.in_work_tree())
+    }
+
     fn prompt(&mut self, _: Resource<EventHandle>) -> wasmtime::Result<Option<String>> {
         Ok(self.event.prompt().map(bounded_cow))
     }

@@ -178,7 +178,15 @@ impl<'a> Files<'a> {
     fn open(&self, names: &[impl AsRef<str>]) -> Result<Dir, AccessError> {
         let mut dir = Dir::open_parent(self.folder).map_err(|problem| error(&problem))?;
         for name in names {
-            dir = dir.open_dir(name.as_ref()).map_err(|problem| error(&problem))?;
+            dir = match dir.open_dir(name.as_ref()) {
+                Ok(dir) => dir,
+                Err(problem) => {
+                    let stat = dir.stat_at(name.as_ref());
+                    return Err(
+                        stat.map_or_else(|_| error(&problem), |stat| linked(stat.kind).unwrap_or(error(&problem)))
+                    );
+                }
+            };
         }
         Ok(dir)
     }
@@ -270,9 +278,15 @@ fn names(path: &str) -> Option<Vec<&str>> {
     (path.len() <= MAX_PATH_BYTES && names.len() <= MAX_DEPTH && names.iter().all(plain)).then_some(names)
 }
 
-/// The size of a regular file; anything else is not there.
+/// The size of a regular file; a link is an error of its own, and anything else is not there.
 fn is_file(stat: &Stat) -> Result<u64, AccessError> {
-    if stat.kind == Kind::File { Ok(stat.size) } else { Err(AccessError::NotFound) }
+    if stat.kind == Kind::File { Ok(stat.size) } else { Err(linked(stat.kind).unwrap_or(AccessError::NotFound)) }
+}
+
+/// The error for a link, which is not followed here. It is no `not-found`: the agent may well follow it, and a guest that
+/// looks for the user's rules must not take them for absent.
+fn linked(kind: Kind) -> Option<AccessError> {
+    (kind == Kind::Symlink).then(|| AccessError::Other("a link is not followed".to_owned()))
 }
 
 /// The longest beginning of at most `end` bytes that cuts no character. Of what is not UTF-8 it cuts at most three bytes.
@@ -287,7 +301,7 @@ fn milliseconds((seconds, nanoseconds): (i64, u32)) -> u64 {
 
 fn error(error: &std::io::Error) -> AccessError {
     match error.kind() {
-        // A link, or a file where a folder should be, is nothing that can be found this way.
+        // A file where a folder should be is nothing that can be found this way.
         std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory => AccessError::NotFound,
         kind => AccessError::Other(kind.to_string()),
     }

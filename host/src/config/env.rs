@@ -67,23 +67,32 @@ env_vars! {
 #[derive(Debug, Clone, Default)]
 pub struct Env {
     values: Vec<(&'static str, OsString)>,
+    /// The names of all variables that are `1`, also of others: settings may name one as a switch.
+    ones: Vec<OsString>,
 }
 
 impl Env {
     /// Reads the variables of [`EnvVars`] from the process.
     pub fn from_process() -> Self {
-        Self::collect(|name| std::env::var_os(name))
+        Self::collect(|name| std::env::var_os(name), std::env::vars_os())
     }
 
     /// An environment with these variables and no others; names that the host does not read are left out.
     pub fn from_pairs<V: AsRef<OsStr>>(pairs: &[(&str, V)]) -> Self {
-        Self::collect(|name| pairs.iter().find(|(key, _)| *key == name).map(|(_, value)| value.as_ref().to_owned()))
+        let value = |name: &str| pairs.iter().find(|(key, _)| *key == name).map(|(_, value)| value.as_ref().to_owned());
+        Self::collect(value, pairs.iter().map(|(key, value)| (OsString::from(key), value.as_ref().to_owned())))
     }
 
-    fn collect(value: impl Fn(&str) -> Option<OsString>) -> Self {
+    fn collect(value: impl Fn(&str) -> Option<OsString>, all: impl Iterator<Item = (OsString, OsString)>) -> Self {
         let set =
             |&(name, _): &(&'static str, _)| value(name).filter(|value| !value.is_empty()).map(|value| (name, value));
-        Self { values: EnvVars::ALL.iter().filter_map(set).collect() }
+        let ones = all.filter(|(_, value)| value == "1").map(|(name, _)| name).collect();
+        Self { values: EnvVars::ALL.iter().filter_map(set).collect(), ones }
+    }
+
+    /// Whether a variable, of whatever name, is `1`.
+    pub(crate) fn is_one(&self, name: &str) -> bool {
+        self.ones.iter().any(|one| one == name)
     }
 
     /// The variable's value, if it is set and not empty.

@@ -27,6 +27,12 @@ const MAX_LIST_ENTRIES: usize = 64;
 /// Longest entry of a list, in bytes.
 const MAX_ENTRY_BYTES: usize = 64;
 
+/// Longest message of a rule for delegation, in bytes: it is a reason, which the host cuts at 4,000 units anyway.
+const MAX_MESSAGE_BYTES: usize = 4_000;
+
+/// Longest window of a rule for delegation, in seconds: an hour, as long as the original remembers calls.
+const MAX_WINDOW_SECONDS: i64 = 3_600;
+
 /// The cap on a mode's iterations under `OMC_SECURITY=strict`, as the original has it.
 const STRICT_MAX_ITERATIONS: i64 = 200;
 
@@ -45,6 +51,12 @@ enum Kind {
     Names {
         never: &'static [&'static str],
     },
+    /// An object whose members are objects with this text in them: names and texts, joined over all files.
+    Texts {
+        member: &'static str,
+    },
+    /// What must be delegated: `{"enforce": true, "rules": […]}`, joined over all files that enforce theirs.
+    Delegation,
 }
 
 /// What a file that is not the user's alone may do to a key.
@@ -118,6 +130,24 @@ const KEYS: &[Key] = &[
         "Refusals to stop in a row, without a tool in between, after which the agent may stop.",
     ),
     key(
+        "codeSimplifier.enabled",
+        Kind::Flag { default: false },
+        FromProject::Set,
+        "Whether changed code is simplified before a turn ends.",
+    ),
+    key(
+        "codeSimplifier.extensions",
+        Kind::Names { never: &[] },
+        FromProject::Extend,
+        "Endings of the files that are simplified; without any, those of common languages.",
+    ),
+    key(
+        "codeSimplifier.maxFiles",
+        Kind::Number { default: 10, min: 1, max: 100 },
+        FromProject::Set,
+        "Most files that are named at once.",
+    ),
+    key(
         "taskSizeDetection.enabled",
         Kind::Flag { default: true },
         FromProject::Set,
@@ -140,6 +170,38 @@ const KEYS: &[Key] = &[
         Kind::Flag { default: true },
         FromProject::Set,
         "Whether a small task starts no heavy mode, unless it was asked for explicitly.",
+    ),
+    key(
+        "permissionHandler.approveProjectCommands",
+        Kind::Flag { default: false },
+        FromProject::Nothing,
+        "Whether commands that run the project's own code (`npm run lint`, `cargo check`, the tests of one file) are approved \
+         unasked, as those are that only read.",
+    ),
+    key(
+        "routing.forceInherit",
+        Kind::Flag { default: false },
+        FromProject::Set,
+        "Whether subagents have to use the session's model, because its provider does not know the usual names.",
+    ),
+    key(
+        "routing.forceDelegation",
+        Kind::Delegation,
+        FromProject::Extend,
+        "Tools (`pattern`, a regular expression for the whole name) that may be called `threshold.count` times within \
+         `threshold.windowSeconds` before they are refused with `denyMessage`, unless the variable that `bypassEnv` names is `1`.",
+    ),
+    key(
+        "agents",
+        Kind::Texts { member: "model" },
+        FromProject::Set,
+        "The model (`AGENT.model`) for the subagents of a kind, such as `executor` or `codeReviewer`, where a call names none.",
+    ),
+    key(
+        "wiki.autoCapture",
+        Kind::Flag { default: true },
+        FromProject::Set,
+        "Whether the end of a session leaves a page in the project's wiki, where there is one.",
     ),
 ];
 
@@ -173,13 +235,28 @@ enum Said {
     Flag(bool),
     Number(i64),
     Names(Vec<String>),
+    Texts(Vec<(String, String)>),
+    Rules(Vec<DelegationRule>),
+}
+
+/// A rule about what must be delegated, with the names that the original's files use.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "camelCase")]
+struct DelegationRule {
+    pattern: String,
+    count: i64,
+    window_seconds: i64,
+    deny_message: Option<String>,
+    bypass_env: Option<String>,
+    /// The variable is `1`.
+    is_bypassed: bool,
 }
 
 /// The guests' view of the settings, for one event. Shared by the threads of all guests.
 #[derive(Debug)]
 pub struct GuestSettings {
     sources: Vec<Source>,
-    is_strict: bool,
+    env: Env,
     resolved: OnceLock<Resolved>,
 }
 
@@ -209,11 +286,7 @@ impl GuestSettings {
             user(&paths.claude_dir, ".omc-config.json"),
             beneath(paths.user_omc_parent(), OMC_CONFIG),
         ];
-        Self {
-            sources: sources.into_iter().flatten().collect(),
-            is_strict: env.is(EnvVars::OMC_SECURITY, &["strict"]),
-            resolved: OnceLock::new(),
-        }
+        Self { sources: sources.into_iter().flatten().collect(), env: env.clone(), resolved: OnceLock::new() }
     }
 
     /// The value of a key as JSON text, with its default where nobody set it; `None` for a key that is not known.
@@ -235,7 +308,7 @@ impl GuestSettings {
             let value = |(at, key): (usize, &Key)| {
                 let said: Vec<(Author, &Said)> =
                     files.iter().filter_map(|(author, said)| Some((*author, said.get(at)?.as_ref()?))).collect();
-                key.resolve(&said, self.is_strict)
+                key.resolve(&said, &self.env)
             };
             Resolved { values: KEYS.iter().enumerate().map(value).collect(), problems }
         })
@@ -244,7 +317,7 @@ impl GuestSettings {
 
 impl Key {
     /// Combines what the files say, in their order. The only place that knows the rules.
-    fn resolve(&self, said: &[(Author, &Said)], is_strict: bool) -> String {
+    fn resolve(&self, said: &[(Author, &Said)], env: &Env) -> String {
         let counts = |author: Author| author == Author::User || self.from_project == FromProject::Set;
         let first = said.iter().find(|(author, _)| counts(*author)).map(|(_, said)| *said);
         match self.kind {
@@ -264,7 +337,7 @@ impl Key {
                     }
                     _ => None,
                 });
-                let strict = self.strict_max.filter(|_| is_strict);
+                let strict = self.strict_max.filter(|_| env.is(EnvVars::OMC_SECURITY, &["strict"]));
                 lower.chain(strict).fold(base, i64::min).to_string()
             }
             Kind::Names { never } => {
@@ -281,6 +354,27 @@ impl Key {
                     }
                 }
                 serde_json::Value::from(joined).to_string()
+            }
+            Kind::Texts { .. } => {
+                let texts = said.iter().filter_map(|(_, said)| match said {
+                    Said::Texts(texts) => Some(texts),
+                    _ => None,
+                });
+                // The first to name one is heard, so the files are gone through backwards.
+                let joined: serde_json::Map<_, _> =
+                    texts.rev().flatten().map(|(name, text)| (name.clone(), text.as_str().into())).collect();
+                serde_json::Value::from(joined).to_string()
+            }
+            Kind::Delegation => {
+                let rules = said.iter().filter_map(|(_, said)| match said {
+                    Said::Rules(rules) => Some(rules),
+                    _ => None,
+                });
+                let bypassed = |rule: &DelegationRule| rule.bypass_env.as_deref().is_some_and(|name| env.is_one(name));
+                let joined = rules.flatten().take(MAX_LIST_ENTRIES);
+                let joined: Vec<_> =
+                    joined.map(|rule| DelegationRule { is_bypassed: bypassed(rule), ..rule.clone() }).collect();
+                serde_json::to_string(&joined).unwrap_or_else(|_| "[]".to_owned())
             }
         }
     }
@@ -299,6 +393,20 @@ impl Key {
                 let names = names.filter(|name| !name.is_empty() && name.len() <= MAX_ENTRY_BYTES);
                 Some(Said::Names(names.take(MAX_LIST_ENTRIES).map(str::to_owned).collect()))
             }
+            (Kind::Texts { member }, Value::Object(members)) => {
+                let texts = members.properties.iter().rev().filter_map(|property| {
+                    let text = last(property.value.as_object()?, member)?.as_string_lit()?.value.trim().to_owned();
+                    let fits = |text: &str| !text.is_empty() && text.len() <= MAX_ENTRY_BYTES;
+                    (fits(property.name.as_str()) && fits(&text)).then(|| (property.name.as_str().to_owned(), text))
+                });
+                Some(Said::Texts(texts.take(MAX_LIST_ENTRIES).collect()))
+            }
+            (Kind::Delegation, Value::Object(delegation)) => {
+                let enforced = matches!(last(delegation, "enforce"), Some(Value::BooleanLit(flag)) if flag.value);
+                let rules = last(delegation, "rules").and_then(Value::as_array).filter(|_| enforced);
+                let rules = rules.into_iter().flat_map(|rules| &rules.elements);
+                Some(Said::Rules(rules.filter_map(delegation_rule).take(MAX_LIST_ENTRIES).collect()))
+            }
             _ => None,
         };
         if said.is_none() {
@@ -316,16 +424,45 @@ impl Key {
             Kind::Flag { .. } => "`true` or `false`".to_owned(),
             Kind::Number { min, max, .. } => format!("a whole number from {min} to {max}"),
             Kind::Names { .. } => "a list of names".to_owned(),
+            Kind::Texts { member } => format!("an object of objects with `{member}`"),
+            Kind::Delegation => "an object with `enforce` and a list of `rules`".to_owned(),
         }
     }
 }
 
-/// The value at a dotted name. Of two members with the same name the last counts, as in JavaScript.
+/// A rule about delegation; nothing if it lacks a pattern or a count.
+fn delegation_rule(value: &Value<'_>) -> Option<DelegationRule> {
+    let rule = value.as_object()?;
+    let text = |name, limit: usize| {
+        let text = last(rule, name)?.as_string_lit()?.value.trim();
+        (!text.is_empty() && text.len() <= limit).then(|| text.to_owned())
+    };
+    let threshold = last(rule, "threshold").and_then(Value::as_object);
+    let number = |name| match last(threshold?, name)? {
+        Value::NumberLit(number) => whole_number(number.value),
+        _ => None,
+    };
+    Some(DelegationRule {
+        pattern: text("pattern", 4 * MAX_ENTRY_BYTES)?,
+        count: number("count").filter(|count| (1..=10_000).contains(count))?,
+        window_seconds: number("windowSeconds").filter(|window| *window > 0).unwrap_or(120).min(MAX_WINDOW_SECONDS),
+        deny_message: text("denyMessage", MAX_MESSAGE_BYTES),
+        bypass_env: text("bypassEnv", MAX_ENTRY_BYTES),
+        is_bypassed: false,
+    })
+}
+
+/// The value of a member. Of two with the same name the last counts, as in JavaScript.
+fn last<'a>(object: &'a Object<'a>, name: &str) -> Option<&'a Value<'a>> {
+    Some(&object.properties.iter().rev().find(|property| property.name.as_str() == name)?.value)
+}
+
+/// The value at a dotted name.
 fn lookup<'a>(root: &'a Object<'a>, name: &str) -> Option<&'a Value<'a>> {
     let mut object = root;
     let mut parts = name.split('.').peekable();
     while let Some(part) = parts.next() {
-        let value = &object.properties.iter().rev().find(|property| property.name.as_str() == part)?.value;
+        let value = last(object, part)?;
         if parts.peek().is_none() {
             return Some(value);
         }
@@ -416,7 +553,8 @@ pub(super) fn reference_rows() -> impl Iterator<Item = [String; 5]> {
         let default = match key.kind {
             Kind::Flag { default } => default.to_string(),
             Kind::Number { default, .. } => default.to_string(),
-            Kind::Names { .. } => "[]".to_owned(),
+            Kind::Names { .. } | Kind::Delegation => "[]".to_owned(),
+            Kind::Texts { .. } => "{}".to_owned(),
         };
         let project = match key.from_project {
             FromProject::Nothing => "nothing",
@@ -489,6 +627,7 @@ mod tests {
             ("taskSizeDetection.smallWordLimit", "50"),
             ("taskSizeDetection.largeWordLimit", "200"),
             ("taskSizeDetection.suppressHeavyModesForSmallTasks", "true"),
+            ("wiki.autoCapture", "true"),
         ] {
             assert_eq!(settings.get(key).as_deref(), Some(value), "{key}");
         }
@@ -568,6 +707,62 @@ mod tests {
                 Some(value),
                 "{security} {user}"
             );
+        }
+    }
+
+    #[test]
+    fn rules_of_all_files_that_enforce_them_are_joined() {
+        let rules = |enforce: &str, pattern: &str| {
+            format!(
+                r#"{{"routing": {{"forceDelegation": {{"enforce": {enforce}, "rules": [
+                    {{"pattern": "{pattern}", "threshold": {{"count": 2, "windowSeconds": 99999}}, "bypassEnv": "LET_ME"}},
+                    {{"pattern": "x"}}, {{"threshold": {{"count": 1}}}}, 7
+                ]}}}}}}"#
+            )
+        };
+        let (user, project) = (rules("true", "Read"), rules("true", "Bash"));
+        let off = rules("\"true\"", "Edit");
+        let got =
+            get(&[(USER_CLAUDE, &user), (PROJECT_OMC, &project), (PROJECT_CLAUDE, &off)], "routing.forceDelegation");
+        let got: serde_json::Value = serde_json::from_str(&got).expect("JSON");
+        assert_eq!(
+            got,
+            serde_json::json!([
+                {"pattern": "Bash", "count": 2, "windowSeconds": 3600, "denyMessage": null, "bypassEnv": "LET_ME", "isBypassed": false},
+                {"pattern": "Read", "count": 2, "windowSeconds": 3600, "denyMessage": null, "bypassEnv": "LET_ME", "isBypassed": false},
+            ])
+        );
+        assert_eq!(get(&[], "routing.forceDelegation"), "[]");
+        assert_eq!(
+            get(&[(USER, r#"{"routing": {"forceDelegation": {"enforce": true}}}"#)], "routing.forceDelegation"),
+            "[]"
+        );
+
+        let home = tempfile::tempdir().expect("a folder");
+        fs::create_dir_all(home.path().join(".claude")).expect("created");
+        fs::write(home.path().join(".claude/.omc-config.json"), user).expect("written");
+        let env = Env::from_pairs(&[("HOME", home.path().as_os_str()), ("LET_ME", "1".as_ref())]);
+        let settings = GuestSettings::new(&Paths::resolve(&env, None, None), None, &env);
+        assert!(settings.get("routing.forceDelegation").expect("known").contains("\"isBypassed\":true"));
+    }
+
+    #[test]
+    fn models_are_joined_agent_by_agent_and_the_projects_word_comes_first() {
+        let user =
+            r#"{"agents": {"debugger": {"model": "haiku"}, "executor": {"model": "haiku"}, "writer": 5, "x": {}}}"#;
+        let project = r#"{"agents": {"executor": {"model": " opus "}, "": {"model": "opus"}}}"#;
+        let got = get(&[(USER, user), (PROJECT_CLAUDE, project)], "agents");
+        let got: serde_json::Value = serde_json::from_str(&got).expect("JSON");
+        assert_eq!(got, serde_json::json!({"debugger": "haiku", "executor": "opus"}));
+        assert_eq!(get(&[], "agents"), "{}");
+    }
+
+    #[test]
+    fn a_project_cannot_have_its_own_commands_approved() {
+        let on = r#"{"permissionHandler": {"approveProjectCommands": true}}"#;
+        for (file, value) in [(USER, "true"), (USER_CLAUDE, "true"), (PROJECT_CLAUDE, "false"), (PROJECT_OMC, "false")]
+        {
+            assert_eq!(get(&[(file, on)], "permissionHandler.approveProjectCommands"), value, "{file}");
         }
     }
 

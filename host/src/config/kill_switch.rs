@@ -64,6 +64,8 @@ const ALIASES: &[Alias] = &[
     always("verify-deliverables", "subagent-stop"),
     always("context-guard", "context-guard-stop"),
     always("persistent-mode", "stop-continuation"),
+    // The original notes the start of a skill in the script that this token switches off.
+    on("persistent-mode", "pre-tool-use", &["pre-tool-use"]),
 ];
 
 /// The switches of one event.
@@ -157,7 +159,8 @@ mod tests {
             ("keyword", "keyword-detector", "user-prompt-submit", false),
             ("persistent-mode", "persistent-mode", "pre-tool-use", true),
             ("stop-continuation", "persistent-mode", "stop", true),
-            ("pre-tool-use", "persistent-mode", "pre-tool-use", false),
+            ("pre-tool-use", "persistent-mode", "pre-tool-use", true),
+            ("pre-tool-use", "persistent-mode", "stop", false),
             ("pre-tool-use", "pre-tool-enforcer", "pre-tool-use", true),
             ("permission-request", "permission-handler", "permission-request", true),
             ("post-tool-use", "post-tool-verifier", "post-tool-use", true),

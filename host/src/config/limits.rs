@@ -98,7 +98,7 @@ limits! {
     instances: Instances, "instances", "instances", 100, 1..=10_000,
         because "A component has a handful; one that is linked from many libraries has dozens.";
     /// Elements of all tables of one call together.
-    table_elements: TableElements, "table-elements", "elements", 1_000_000, 1_000..=100_000_000,
+    table_elements: TableElements, "table-elements", "elements", 1_000_000, 10..=100_000_000,
         because "A language runtime with its whole interpreter has some ten thousand functions.";
     /// Calls that a guest makes into the host.
     host_calls: HostCalls, "host-calls", "calls", 100_000, 100..=100_000_000,

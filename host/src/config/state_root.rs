@@ -55,6 +55,8 @@ pub enum Parent {
 pub struct StateRoot {
     /// The project's root, canonical: the top of the git work tree, else the folder worked in.
     pub project_root: PathBuf,
+    /// Whether that is the top of a git work tree.
+    pub is_work_tree: bool,
     /// The folder that holds the state directory; canonical if it exists.
     pub omc_parent: PathBuf,
     /// The state directory's name in it: `.omc`, or the project's own name below `OMC_STATE_DIR`.
@@ -113,6 +115,7 @@ impl StateRoot {
 
         let markers = !env.is(EnvVars::OMC_DISABLE_MULTIREPO, &["1"]);
         let Found { work_tree, workspace } = walk_up(&cwd, home.as_deref(), markers);
+        let is_work_tree = work_tree.is_some();
         let project_root = work_tree.unwrap_or(cwd);
         let owner = workspace.unwrap_or_else(|| project_root.clone());
 
@@ -121,7 +124,7 @@ impl StateRoot {
             Some((dir, parent)) => (dir, central_name(&owner), parent),
             None => (owner, OMC_DIR.into(), Parent::Present),
         };
-        Ok(Self { project_root, omc_parent, omc_name, parent, problems })
+        Ok(Self { project_root, is_work_tree, omc_parent, omc_name, parent, problems })
     }
 
     /// Creates the folder that holds the state directory, if it is a central one that is [`Parent::Missing`].

@@ -23,6 +23,9 @@ use crate::protocol::event::Event;
 use crate::surroundings::Surroundings;
 use crate::text;
 
+/// Handles that a guest has without having asked for them: event, effects, and what they are lent to.
+const LENT_HANDLES: usize = 16;
+
 /// What is needed to call a guest.
 pub(crate) struct Call {
     /// Opened or found by the call itself, since it may have to read files.
@@ -147,8 +150,8 @@ fn call(engine: &Engine, store: &mut Store<GuestState>, component: &Component) -
     store.set_epoch_deadline(ticks(Duration::from_millis(limits.call_deadline_ms)));
     // What a guest hands over in a call, and what it returns. What it is given is bounded where it is made.
     store.set_hostcall_fuel(whole(limits.host_call_bytes));
-    // Resources of the guest's own; those of the host are in a table with the same limit.
-    store.set_max_component_handles(whole(limits.resources));
+    // The host's resources are in a table with this limit, where the guest gets an error; this is for those of its own.
+    store.set_max_component_handles(whole(limits.resources).saturating_add(LENT_HANDLES));
     store.call_hook(|mut store, transition| match transition {
         CallHook::CallingHost => store.data_mut().count_host_call(),
         _ => Ok(()),

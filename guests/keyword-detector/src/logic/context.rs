@@ -148,11 +148,17 @@ impl<'a> Around<'a> {
         let clause = after_conjunction(&all[all.len().saturating_sub(24)..]);
         let Manner { rest, opened, polite } = manner(clause);
         let following: Vec<&str> = words(self.clause_tail).take(4).collect();
-        if is_denied(rest) || is_stopped(rest) || is_asked_about(rest) || is_at_fault(rest) || is_told_of(&following) {
+        // To remove such a thing is the request, not its end.
+        let is_thing = matches!(place.form, Form::Object | Form::Untidy);
+        if is_denied(rest)
+            || !is_thing && is_stopped(rest)
+            || is_asked_about(rest)
+            || is_at_fault(rest)
+            || is_told_of(&following)
+        {
             return Sure::No;
         }
-        let planning = place.keyword.sort() == Sort::Planning;
-        let order = self.starts_order() || planning && self.names_open_question();
+        let order = self.starts_order() || place.keyword.takes_question() && self.names_open_question();
         if self.is_question() && !(opened || polite || order) {
             return Sure::No;
         }
@@ -164,6 +170,10 @@ impl<'a> Around<'a> {
             let ends = following.iter().all(|word| is_one_of(word, &[w::FILLERS]));
             return Sure::placed(ordered && ends);
         }
+        if is_thing {
+            let fits = place.form == Form::Object || rest.iter().any(|word| w::CLEANING.contains(word));
+            return Sure::placed(ordered && fits);
+        }
         let asked_for = opened && rest.iter().all(|word| is_one_of(word, &[w::DETERMINERS, w::FILLERS]));
         if asked_for || is_activated(rest) || is_instrument(rest, ordered) || is_caused(rest, &following) {
             return Sure::Yes;
@@ -171,10 +181,10 @@ impl<'a> Around<'a> {
         if rest.last() == Some(&"in") && following.first() == Some(&"mode") && (ordered || rest.len() == 1) {
             return Sure::Yes;
         }
-        if !order && self.tail_asks() {
+        if !order && place.form != Form::Order && self.tail_asks() {
             return Sure::No;
         }
-        let made = matches!(place.keyword.sort(), Sort::Planning | Sort::Block) && is_made(rest);
+        let made = matches!(place.keyword.sort(), Sort::Planning | Sort::Skill | Sort::Block) && is_made(rest);
         let last = rest.iter().rev().find(|word| !w::DETERMINERS.contains(word));
         let joined = last.is_some_and(|last| ["and", "plus", "&", "or", "also"].contains(last));
         let ends = following.iter().all(|word| is_one_of(word, &[w::FILLERS, &["mode"]]));
@@ -193,10 +203,10 @@ impl<'a> Around<'a> {
         }
     }
 
-    /// What follows the keyword is a question that a plan answers: "how to migrate", "which database".
+    /// What follows the keyword is a question that a plan or thought answers: "how to migrate", "which database", "why it fails".
     fn names_open_question(&self) -> bool {
         match *words(self.tail).take(2).collect::<Vec<_>>() {
-            ["which" | "whether", _] => true,
+            ["which" | "whether" | "why", _] => true,
             ["how", next] => ["to", "should", "can", "could", "we"].contains(&next),
             _ => false,
         }
@@ -445,15 +455,14 @@ fn is_reference(lower: &str, found: &Found) -> bool {
         return false;
     }
     work::spend(lower.len() * COMPARING.len());
-    let defined =
-        ROWS.iter().filter(|row| matches!(row.keyword.sort(), Sort::Execution | Sort::Planning)).filter(|row| {
-            found.of(row.keyword).any(|place| {
-                let starts_line =
-                    lower[..place.start].trim_end_matches([' ', '-', '*', '•']).ends_with(['\n']) || place.start == 0;
-                let after = lower[place.end..].trim_start_matches([' ', '*']);
-                starts_line && after.starts_with([':', '：', '=', '→', '⇒', '-', '—', '–'])
-            })
-        });
+    let defined = ROWS.iter().filter(|row| row.keyword.sort().is_mode()).filter(|row| {
+        found.of(row.keyword).any(|place| {
+            let starts_line =
+                lower[..place.start].trim_end_matches([' ', '-', '*', '•']).ends_with(['\n']) || place.start == 0;
+            let after = lower[place.end..].trim_start_matches([' ', '*']);
+            starts_line && after.starts_with([':', '：', '=', '→', '⇒', '-', '—', '–'])
+        })
+    });
     defined.count() >= 2 || COMPARING.iter().any(|word| lower.contains(word))
 }
 

@@ -4,7 +4,7 @@
 //! start of a prompt are as sure. A slash command of somebody else is not a request for a mode, whatever its arguments say.
 
 use super::{
-    keywords::{Keyword, Sort},
+    keywords::Keyword,
     text::{is_space, is_word_byte, starts_with_ignoring_case},
 };
 
@@ -80,7 +80,7 @@ fn slash_command(command: &str) -> Opening {
         return Opening::Words;
     }
     match Keyword::from_command(name) {
-        Some(keyword) if keyword.sort() != Sort::Block => Opening::Command(keyword),
+        Some(keyword) if keyword.sort().has_skill() => Opening::Command(keyword),
         _ if name.eq_ignore_ascii_case("ask") => Opening::Delegation,
         _ => Opening::OtherCommand,
     }
@@ -94,7 +94,7 @@ fn mode_at_start(text: &str) -> Option<Keyword> {
     let text = after_prefix(text.strip_prefix('/').unwrap_or(text)).unwrap_or(text);
     let length = text.bytes().take_while(|byte| is_word_byte(*byte) || *byte == b'-').count();
     let keyword = Keyword::from_command(&text[..length])?;
-    matches!(keyword.sort(), Sort::Execution | Sort::Planning).then_some(keyword)
+    (keyword.sort().has_skill() && keyword != Keyword::Cancel).then_some(keyword)
 }
 
 #[cfg(test)]

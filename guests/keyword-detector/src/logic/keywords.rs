@@ -12,14 +12,22 @@ pub enum Keyword {
     Cancel,
     /// Works until the request is done and verified.
     Ralph,
+    /// Works until a goal is reached.
+    Ultragoal,
     /// From an idea to working code.
     Autopilot,
     /// Work in parallel.
     Ultrawork,
     /// Test, fix, repeat.
     Ultraqa,
+    /// Three models give advice, one brings it together.
+    Ccg,
     /// A plan by consensus before work.
     Ralplan,
+    /// Questions to the user before work.
+    DeepInterview,
+    /// Cleans up what machines write too much of.
+    AiSlopCleaner,
     /// Tests first.
     Tdd,
     /// A full review of code.
@@ -32,6 +40,8 @@ pub enum Keyword {
     Deepsearch,
     /// Analysis before conclusions.
     Analyze,
+    /// The project's wiki.
+    Wiki,
 }
 
 /// What kind of thing a keyword starts.
@@ -41,10 +51,26 @@ pub enum Sort {
     Cancel,
     /// A mode that does work: short and vague requests for it are planned first.
     Execution,
+    /// A mode that works for a goal, which makes a plan of its own.
+    Goal,
     /// A mode that plans.
     Planning,
+    /// A skill without a state: it is done when it is done.
+    Skill,
     /// A block of instructions for this one turn; no state.
     Block,
+}
+
+impl Sort {
+    /// Whether it is a mode, with a state that outlasts the turn.
+    pub fn is_mode(self) -> bool {
+        matches!(self, Self::Execution | Self::Goal | Self::Planning)
+    }
+
+    /// Whether a skill of its own does it, that a slash command can call.
+    pub fn has_skill(self) -> bool {
+        self != Self::Block
+    }
 }
 
 /// How sure an alias is.
@@ -58,6 +84,12 @@ pub(super) enum Form {
     LowerCase,
     /// Ordinary words that are a request only at the end of one ("build it end to end").
     Ending,
+    /// Words that are an order by themselves ("wiki add"), whatever they are about.
+    Order,
+    /// A thing that is a request as the object of an order ("remove the ai slop").
+    Object,
+    /// A thing that is a request as the object of an order to clean up ("prune the dead code").
+    Untidy,
 }
 
 /// One spelling of a keyword.
@@ -83,6 +115,14 @@ const fn name(text: &'static str) -> Alias {
 
 const fn name_but(text: &'static str, not_before: &'static [&'static str]) -> Alias {
     Alias::Text(text, Form::Name, not_before)
+}
+
+const fn object(text: &'static str) -> Alias {
+    Alias::Text(text, Form::Object, &[])
+}
+
+const fn untidy(text: &'static str) -> Alias {
+    Alias::Text(text, Form::Untidy, &[])
 }
 
 const fn coined(text: &'static str) -> Alias {
@@ -129,6 +169,7 @@ pub(super) const ROWS: &[Row] = &[
             name_but("ラルフ", &["ローレン", "・ローレン", " ローレン"]),
         ],
     },
+    Row { keyword: Keyword::Ultragoal, name: "ultragoal", sort: Sort::Goal, aliases: &[name("ultragoal")] },
     Row {
         keyword: Keyword::Autopilot,
         name: "autopilot",
@@ -162,10 +203,72 @@ pub(super) const ROWS: &[Row] = &[
     },
     Row { keyword: Keyword::Ultraqa, name: "ultraqa", sort: Sort::Execution, aliases: &[name("ultraqa")] },
     Row {
+        keyword: Keyword::Ccg,
+        name: "ccg",
+        sort: Sort::Skill,
+        aliases: &[
+            Alias::Text("ccg", Form::LowerCase, &[]),
+            name("claude-codex-gemini"),
+            name("씨씨지"),
+            name("シーシージー"),
+        ],
+    },
+    Row {
         keyword: Keyword::Ralplan,
         name: "ralplan",
         sort: Sort::Planning,
         aliases: &[name("ralplan"), name("랄플랜"), name("ラルプラン")],
+    },
+    Row {
+        keyword: Keyword::DeepInterview,
+        name: "deep-interview",
+        sort: Sort::Skill,
+        aliases: &[
+            name("deep interview"),
+            name("deep-interview"),
+            name("ouroboros"),
+            name("딥인터뷰"),
+            name("딥 인터뷰"),
+            name("ディープインタビュー"),
+            name("ディープ インタビュー"),
+        ],
+    },
+    Row {
+        keyword: Keyword::AiSlopCleaner,
+        name: "ai-slop-cleaner",
+        sort: Sort::Skill,
+        aliases: &[
+            name("ai-slop-cleaner"),
+            name("ai slop cleaner"),
+            name("deslop"),
+            name("de-slop"),
+            name("de slop"),
+            name("anti slop"),
+            name("anti-slop"),
+            name("antislop"),
+            object("ai slop"),
+            object("ai-slop"),
+            object("aislop"),
+            untidy("slop"),
+            untidy("dead code"),
+            untidy("unused code"),
+            untidy("duplicate code"),
+            untidy("duplicated code"),
+            untidy("code duplication"),
+            untidy("duplication"),
+            untidy("ai-generated code"),
+            untidy("generated code"),
+            untidy("tech debt"),
+            untidy("wrapper layer"),
+            untidy("wrapper layers"),
+            untidy("boundary violation"),
+            untidy("boundary violations"),
+            untidy("needless abstraction"),
+            untidy("needless abstractions"),
+            untidy("unnecessary abstraction"),
+            untidy("unnecessary abstractions"),
+            untidy("over-abstraction"),
+        ],
     },
     Row {
         keyword: Keyword::Tdd,
@@ -250,9 +353,21 @@ pub(super) const ROWS: &[Row] = &[
             name("ディープ アナライズ"),
         ],
     },
+    Row {
+        keyword: Keyword::Wiki,
+        name: "wiki",
+        sort: Sort::Skill,
+        // The word alone is one of everyday language; what it does with the wiki makes it a request.
+        aliases: &[Alias::Words(&[&["wiki"], &["this", "add", "ingest", "lint", "query"]])],
+    },
 ];
 
 impl Keyword {
+    /// All keywords, most important first.
+    pub fn all() -> impl Iterator<Item = Self> {
+        ROWS.iter().map(|row| row.keyword)
+    }
+
     fn row(self) -> &'static Row {
         &ROWS[self as usize]
     }
@@ -260,6 +375,12 @@ impl Keyword {
     /// The name in settings, slash commands and skills.
     pub fn name(self) -> &'static str {
         self.row().name
+    }
+
+    /// Whether a question can be what it is to work on: for plans, skills and thought.
+    pub(super) fn takes_question(self) -> bool {
+        matches!(self.sort(), Sort::Planning | Sort::Skill)
+            || matches!(self, Self::Ultrathink | Self::Deepsearch | Self::Analyze)
     }
 
     /// What kind of thing it starts.
@@ -305,8 +426,7 @@ impl Found {
 
     /// How many modes are named at all.
     pub(super) fn modes_named(&self) -> usize {
-        let is_mode = |row: &&Row| matches!(row.sort, Sort::Execution | Sort::Planning);
-        ROWS.iter().filter(is_mode).filter(|row| !self.0[row.keyword as usize].is_empty()).count()
+        ROWS.iter().filter(|row| row.sort.is_mode()).filter(|row| !self.0[row.keyword as usize].is_empty()).count()
     }
 }
 
@@ -440,7 +560,7 @@ impl Alias {
                         return None;
                     }
                 }
-                Some((at + length, Form::Name))
+                Some((at + length, Form::Order))
             }
         }
     }

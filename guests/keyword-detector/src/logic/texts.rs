@@ -96,7 +96,7 @@ fn gate_text(redirected: &[Keyword]) -> String {
 const AUTOPILOT_ELSEWHERE: &str = "[AUTOPILOT NOT STARTED] Another session of this project has an autopilot at work, and there can \
     be one at a time. Tell the user, who can end it there with `/omc:cancel`; do what else the request asks for.";
 
-/// What a mode means, complete without its skill.
+/// What a mode or skill means, complete without its skill.
 fn mode_text(mode: Keyword) -> String {
     let (meaning, end) = match mode {
         Keyword::Ralph => (
@@ -104,6 +104,11 @@ fn mode_text(mode: Keyword) -> String {
              run the checks, and go on; independent pieces go to subagents side by side. If you stop before the end, you will be \
              sent back to work.",
             "When every check has passed and a reviewer other than yourself (a subagent) has confirmed the result,",
+        ),
+        Keyword::Ultragoal => (
+            "Reach the goal of the request below. Write it down as goals with checks in `.omc/ultragoal/goals.json`, take one at a \
+             time, check it, note its status, and go on with the next. If you stop before the end, you will be sent back to work.",
+            "When every goal is complete and the whole is checked,",
         ),
         Keyword::Autopilot => (
             "Take the request below from an idea to working code without waiting for the user: settle what is wanted, design it, \
@@ -127,14 +132,40 @@ fn mode_text(mode: Keyword) -> String {
              Write no code until the user agrees.",
             "When the user has agreed or refused,",
         ),
+        Keyword::Ccg => (
+            "Get three opinions on the request below: put the same question to Codex and to Gemini from the command line, where \
+             they are installed, and answer it yourself; then compare, say where they agree and differ, and decide.",
+            "",
+        ),
+        Keyword::DeepInterview => (
+            "Find out what the user really wants before any work on the request below: ask one question at a time, the one that \
+             would change the result most, until goal, limits and acceptance criteria are clear; then write them down and have them \
+             confirmed.",
+            "",
+        ),
+        Keyword::AiSlopCleaner => (
+            "Clean up the code of the request below without changing what it does: pin its behaviour with tests first, then remove \
+             dead code, duplication, needless layers and comments that only narrate, one kind at a time, with the tests run after \
+             each.",
+            "",
+        ),
+        Keyword::Wiki => (
+            "Use the project's wiki in `.omc/wiki` as the request below says: add what was learned, look something up, or check \
+             the pages for gaps and contradictions. Keep one page a subject, and link pages that belong together.",
+            "",
+        ),
         _ => return String::new(),
     };
     let name = mode.name();
-    format!(
-        "{}: {meaning} If the Skill tool offers `omc:{name}`, call it first and follow it; otherwise follow these lines at once. \
-         {end} run `/omc:cancel`; that is also how the user ends the mode at any time.",
+    let mut text = format!(
+        "{}: {meaning} If the Skill tool offers `omc:{name}`, call it first and follow it; otherwise follow these lines at once.",
         name.to_ascii_uppercase()
-    )
+    );
+    if !end.is_empty() {
+        // Writing to a string cannot fail.
+        let _ = write!(text, " {end} run `/omc:cancel`; that is also how the user ends the mode at any time.");
+    }
+    text
 }
 
 fn block_text(block: Keyword) -> &'static str {

@@ -115,8 +115,12 @@ pub(super) const WORK: &[&str] = &[
     "code", "scan", "audit", "find", "search", "look", "analyze", "analyse", "generate", "integrate", "configure",
     "install", "keep", "push", "get", "bring", "drive", "cover", "harden", "polish", "drop", "wire", "hook",
     "prepare", "produce", "translate", "close", "tackle", "attack", "triage", "reduce", "format", "lint", "bump",
-    "validate", "support", "scaffold", "bootstrap", "prototype", "deliver", "crush",
+    "validate", "support", "scaffold", "bootstrap", "prototype", "deliver", "crush", "prune", "dedupe", "de-duplicate",
+    "cleanup", "strip", "purge", "eliminate", "parallelize", "parallelise",
 ];
+
+/// Verbs that clean up code.
+pub(super) const CLEANING: &[&str] = &["clean", "cleanup", "refactor", "simplify", "dedupe", "de-duplicate", "prune"];
 
 /// Objects after a keyword that is a verb: "ralph this", "ulw the rest".
 pub(super) const OBJECTS: &[&str] = &[
@@ -349,5 +353,5 @@ pub(super) const CJK_FAULT: &[&str] = &[
 /// Says that it does not work, after the keyword.
 pub(super) const CJK_BROKEN: &[&str] = &[
     "이 안 돼", "이 안돼", "가 안 돼", "가 안돼", "안 됨", "안 멈", "멈추지", "끝나지", "고장", "먹통", "動かない",
-    "壊れ", "止まらない", "終わらない", "坏了", "壞了", "停不下来",
+    "壊れ", "止まらない", "終わらない", "坏了", "壞了", "停不下来", "卡住", "卡死", "멈췄", "죽었",
 ];

@@ -3,7 +3,8 @@
 //! A refusal here would trap the user (who stopped it), waste requests (which the provider refuses anyway) or break the
 //! session (whose context is full). The states stay as they are, so the next plain Stop is held again.
 
-use omc_state::{Mode, Pending, bare_skill_name, truncate_units};
+use omc_state::Pending;
+use omc_turn::Cause;
 
 use super::StopFacts;
 
@@ -12,162 +13,34 @@ use super::StopFacts;
 pub enum Bypass {
     /// A team's leader decides about its workers.
     TeamWorker,
-    /// The context is full, or nearly.
-    ContextFull,
-    /// The user cancels.
-    Cancelled,
-    /// The user interrupted the turn.
-    Aborted,
-    /// The provider takes no more requests for now.
-    RateLimited,
-    /// The provider does not know the user any more.
-    NotAuthorised,
-    /// The session will be woken.
-    WakeUp,
-    /// Work of the session goes on without this turn.
+    /// The turn ended for a reason of its own.
+    Turn(Cause),
+    /// Work of the session goes on without this turn, and will wake it.
     WorkPending,
 }
 
-/// Fill of the context from which another turn is a risk, in percent: the seed's number.
-const CRITICAL_PERCENT: u64 = 95;
-
-/// How much of a reason is looked at, in UTF-16 units: the message of an error, not its trace.
-const MAX_REASON_UNITS: usize = 1_000;
-
-// Reasons are compared in lower case, with `_` for spaces and hyphens. A list says what a reason contains, unless its name
-// says that the whole reason is meant.
-
-const CONTEXT: &[&str] = &[
-    "context_limit",
-    "context_window",
-    "context_exceeded",
-    "context_full",
-    "max_context",
-    "token_limit",
-    "max_tokens",
-    "conversation_too_long",
-    "input_too_long",
-    "prompt_is_too_long",
-    "prompt_too_long",
-];
-const RATE: &[&str] = &[
-    "rate_limit",
-    "ratelimit",
-    "too_many_requests",
-    "quota_exceeded",
-    "quota_limit",
-    "quota_exhausted",
-    "request_limit",
-    "api_limit",
-    "usage_limit",
-    "overloaded",
-    "capacity",
-];
-const RATE_CODES: &[&str] = &["429", "529"];
-const AUTH: &[&str] = &[
-    "authentication_error",
-    "authentication_failed",
-    "auth_error",
-    "unauthorized",
-    "unauthorised",
-    "forbidden",
-    "invalid_token",
-    "token_invalid",
-    "token_expired",
-    "expired_token",
-    "oauth_expired",
-    "oauth_token_expired",
-    "invalid_grant",
-    "insufficient_scope",
-];
-const AUTH_CODES: &[&str] = &["401", "403"];
-const ABORT: &[&str] = &["user_cancel", "user_interrupt", "ctrl_c", "manual_stop"];
-const ABORT_WHOLE: &[&str] = &["aborted", "abort", "cancel", "interrupt", "interrupted"];
-const CANCEL_WHOLE: &[&str] = &["cancelled", "canceled", "cancel_force", "force_cancel"];
-const WAKE_UP: &[&str] = &[
-    "schedulewakeup",
-    "schedule_wakeup",
-    "scheduled_wakeup",
-    "scheduled_task",
-    "scheduled_resume",
-    "loop_resume",
-    "loop_wakeup",
-];
-
 /// The bypass of this Stop, if there is one; `pending` is what the session is waiting for.
 pub fn find(facts: &StopFacts, pending: Option<Pending>) -> Option<Bypass> {
-    let reasons: Vec<_> = facts.reasons.iter().map(|reason| normalise(reason)).collect();
-    let any = |test: &dyn Fn(&str) -> bool| reasons.iter().any(|reason| test(reason));
-    let contains = |tokens: &[&str]| any(&|reason| tokens.iter().any(|token| reason.contains(token)));
-    let has_code = |codes: &[&str]| any(&|reason| codes.iter().any(|code| has_word(reason, code)));
-    let is = |whole: &[&str]| any(&|reason| whole.contains(&reason));
-    let tool = facts.tool_name.as_deref().map(normalise).unwrap_or_default();
-
     if facts.is_team_worker {
-        Some(Bypass::TeamWorker)
-    } else if contains(CONTEXT) || facts.context_percent.is_some_and(|percent| percent >= CRITICAL_PERCENT) {
-        Some(Bypass::ContextFull)
-    } else if is_cancel_prompt(facts.prompt.as_deref())
-        || is(CANCEL_WHOLE)
-        || (tool == "skill" && is_cancel_skill(facts))
-    {
-        Some(Bypass::Cancelled)
-    } else if facts.user_requested || is(ABORT_WHOLE) || contains(ABORT) {
-        Some(Bypass::Aborted)
-    } else if contains(RATE) || has_code(RATE_CODES) {
-        Some(Bypass::RateLimited)
-    } else if contains(AUTH) || has_code(AUTH_CODES) {
-        Some(Bypass::NotAuthorised)
-    } else if pending == Some(Pending::WakeUp) || contains(WAKE_UP) || WAKE_UP.contains(&tool.as_str()) {
-        Some(Bypass::WakeUp)
-    } else if pending.is_some() {
-        Some(Bypass::WorkPending)
-    } else {
-        None
+        return Some(Bypass::TeamWorker);
     }
+    facts.turn.cause().map(Bypass::Turn).or_else(|| pending.map(|_| Bypass::WorkPending))
 }
 
 impl Bypass {
-    /// What the person should know, about the mode that was let go: only what they did not do or see themselves.
-    pub(super) fn message(self, mode: Mode) -> Option<String> {
+    /// What the person should know, about the mode or skill that was let go: only what they did not do or see themselves.
+    pub(super) fn message(self, holder: &str) -> Option<String> {
         match self {
-            Self::RateLimited => Some(format!(
-                "[{} PAUSED - RATE LIMITED] The provider takes no more requests for now, so the agent may stop. The mode is \
+            Self::Turn(Cause::RateLimited) => Some(format!(
+                "[{} PAUSED - RATE LIMITED] The provider takes no more requests for now, so the agent may stop. It is \
                  still on: send a message to go on later, or end it with /omc:cancel.",
-                mode.name().to_uppercase()
+                holder.to_uppercase()
             )),
-            Self::NotAuthorised => Some(format!(
-                "[PERSISTENT MODE PAUSED - AUTHENTICATION ERROR] The provider refused the login, so the agent may stop. {mode} \
+            Self::Turn(Cause::NotAuthorised) => Some(format!(
+                "[PERSISTENT MODE PAUSED - AUTHENTICATION ERROR] The provider refused the login, so the agent may stop. {holder} \
                  is still on: log in again and send a message to go on, or end it with /omc:cancel."
             )),
             _ => None,
         }
     }
-}
-
-fn normalise(reason: &str) -> String {
-    truncate_units(reason.trim(), MAX_REASON_UNITS).to_ascii_lowercase().replace([' ', '-'], "_")
-}
-
-/// Whether the code stands in the text as a word of its own, and not inside of a longer number or id.
-fn has_word(text: &str, code: &str) -> bool {
-    let is_part = |c: char| c.is_ascii_alphanumeric();
-    text.match_indices(code).any(|(at, _)| {
-        !text[..at].chars().next_back().is_some_and(is_part)
-            && !text[at + code.len()..].chars().next().is_some_and(is_part)
-    })
-}
-
-fn is_cancel_prompt(prompt: Option<&str>) -> bool {
-    let mut words = prompt.unwrap_or_default().split_whitespace();
-    let Some(first) = words.next() else { return false };
-    let rest: Vec<_> = words.take(2).collect();
-    let is_command =
-        first.starts_with('/') && bare_skill_name(first) == "cancel" && matches!(rest.as_slice(), [] | ["--force"]);
-    let is_word = rest.is_empty() && ["cancelomc", "stopomc"].iter().any(|word| first.eq_ignore_ascii_case(word));
-    is_command || is_word
-}
-
-fn is_cancel_skill(facts: &StopFacts) -> bool {
-    facts.skill.as_deref().is_some_and(|skill| bare_skill_name(skill) == "cancel")
 }

@@ -5,7 +5,7 @@
 
 use std::fmt::Write as _;
 
-use omc_state::{Mode, ToolError, truncate_units};
+use omc_state::{Critic, MAX_VERIFICATION_ATTEMPTS, Mode, Scope, ToolError, truncate_units};
 
 /// Longest quotation of a task or of an error, in UTF-16 units: what a state keeps of a prompt.
 const MAX_QUOTE_UNITS: usize = 500;
@@ -20,11 +20,127 @@ const RETRIES_BEFORE_CHANGE: u64 = 5;
 const HOW_TO_END: &str = "When it is done and checked, end the mode with /omc:cancel (or /oh-my-claudecode:cancel); \
      add --force if it will not end.";
 
-pub(super) fn ralph(iteration: u64, limit: u64, is_extended: bool, task: Option<&str>) -> String {
+pub(super) fn ralph(iteration: u64, limit: u64, is_extended: bool, hint: Option<&str>, task: Option<&str>) -> String {
     let extended = if is_extended { "[RALPH LOOP - EXTENDED] " } else { "" };
     let head =
         format!("{extended}[RALPH LOOP - ITERATION {iteration}/{limit}] The task is not finished. Keep working.");
-    compose(&head, task, "Compare what is there with the task, do the next missing part and test it.")
+    compose(&head, task, hint.unwrap_or("Compare what is there with the task, do the next missing part and test it."))
+}
+
+pub(super) fn next_story(id: &str, title: &str, confirmed: usize, all: usize) -> String {
+    let title = quote(title, MAX_NAME_UNITS);
+    format!(
+        "Stories confirmed: {confirmed} of {all}. Next is {} ({title}): meet its acceptance criteria, check them, then set its \
+         `passes` in the PRD.",
+        name(id)
+    )
+}
+
+/// What a reviewer is asked.
+pub(super) struct Request<'a> {
+    pub(super) id: &'a str,
+    pub(super) scope: &'a Scope,
+    pub(super) critic: Critic,
+}
+
+pub(super) fn review(request: &Request<'_>, attempt: u64) -> String {
+    review_text(request, attempt, "is said to be done.", "Have it")
+}
+
+pub(super) fn review_again(request: &Request<'_>, attempt: u64, feedback: &str) -> String {
+    let found = format!("was not confirmed: {}", quote(feedback, MAX_QUOTE_UNITS));
+    review_text(request, attempt, &found, "Correct that, then have it")
+}
+
+fn review_text(request: &Request<'_>, attempt: u64, found: &str, order: &str) -> String {
+    let (what, story) = match request.scope {
+        Scope::Story(id) => (format!("Story {}", name(id)), format!(" story-id=\"{}\"", name(id))),
+        Scope::Completion => ("The whole work".to_owned(), String::new()),
+    };
+    let (critic, id) = (request.critic.name(), request.id);
+    let who = match request.critic {
+        Critic::Architect => "a subagent that did not write it, in the role of an architect",
+        Critic::Critic => "a subagent that did not write it, in the role of a critic",
+        Critic::Codex => "Codex, from the command line",
+    };
+    format!(
+        "[ARCHITECT VERIFICATION REQUIRED - Attempt {attempt}/{MAX_VERIFICATION_ATTEMPTS}] {what} {found} {order} reviewed \
+         against the acceptance criteria by {who}. The reviewer ends its answer with\n\
+         <ralph-approved critic=\"{critic}\" request-id=\"{id}\"{story}>VERIFIED_COMPLETE</ralph-approved>\n\
+         if everything is met, else with\n\
+         <ralph-rejected critic=\"{critic}\" request-id=\"{id}\"{story}>what is missing</ralph-rejected>\n\
+         Only the reviewer's own answer counts. {HOW_TO_END}"
+    )
+}
+
+pub(super) fn review_failed(feedback: &str) -> String {
+    format!(
+        "The reviewer did not confirm it: {} Take `passes` back in the PRD, correct the work and go on.",
+        quote(feedback, MAX_QUOTE_UNITS)
+    )
+}
+
+pub(super) fn no_review() -> String {
+    "No reviewer has answered. Go on with the work, and ask for the review again when it is possible.".to_owned()
+}
+
+pub(super) fn ralph_verified() -> String {
+    "[RALPH LOOP VERIFIED COMPLETE] Every story is done and a reviewer confirmed the whole, so ralph has ended."
+        .to_owned()
+}
+
+pub(super) fn ralph_team_complete() -> String {
+    "[RALPH LOOP COMPLETE - TEAM] The team that ralph worked through has finished, so ralph has ended.".to_owned()
+}
+
+pub(super) fn ralph_team_failed() -> String {
+    "[RALPH LOOP STOPPED - TEAM FAILED] The team that ralph worked through has failed, so ralph has ended. Look at its state \
+     before you start again."
+        .to_owned()
+}
+
+pub(super) fn ralph_team_cancelled() -> String {
+    "[RALPH LOOP CANCELLED - TEAM] The team that ralph worked through was cancelled, and ralph with it.".to_owned()
+}
+
+pub(super) fn ultragoal(count: u64, limit: u64, objective: Option<&str>) -> String {
+    let head = format!("[ULTRAGOAL #{count}/{limit}] The goal is not reached. Keep working.");
+    compose(
+        &head,
+        objective,
+        "Take the next open goal, do it, check it, and note its status in .omc/ultragoal/goals.json.",
+    )
+}
+
+pub(super) fn team(stage: &str, count: u64, limit: u64, task: Option<&str>) -> String {
+    let stage = name(stage).to_uppercase();
+    let head = format!(
+        "[TEAM PIPELINE - PHASE: {stage} | REINFORCEMENT {count}/{limit}] The team is at work. Go on leading it."
+    );
+    compose(&head, task, NEXT_FOR_TEAM)
+}
+
+pub(super) fn omc_teams(stage: &str, task: Option<&str>) -> String {
+    let head = format!("[OMC TEAMS - Phase: {}] The teams are at work. Go on leading them.", name(stage));
+    compose(&head, task, NEXT_FOR_TEAM)
+}
+
+const NEXT_FOR_TEAM: &str =
+    "Read what the members report, hand out what is free, check what is done, and note the next stage in the state.";
+
+pub(super) fn team_breaker(limit: u64) -> String {
+    format!(
+        "[TEAM PIPELINE CIRCUIT BREAKER] {limit} reminders in a few minutes did not move the team, so the agent may stop. \
+         The team is still on: send a message to go on, or end it with /omc:cancel."
+    )
+}
+
+pub(super) fn skill(skill: &str, count: u64, limit: u64) -> String {
+    format!(
+        "[SKILL ACTIVE: {}] ({count}/{limit}) The skill is not finished. Go on with its next step; if it waits for the user, ask \
+         with the question tool. When it is done, say so by ending it with /omc:cancel (or /oh-my-claudecode:cancel).",
+        name(skill)
+    )
 }
 
 pub(super) fn ralph_hard_limit(cap: u64) -> String {
@@ -109,8 +225,8 @@ fn compose(head: &str, task: Option<&str>, next: &str) -> String {
 }
 
 /// A short word from a file that stands inside a marker or a sentence.
-fn name(text: &str) -> String {
-    quote(&text.replace(['[', ']'], ""), MAX_NAME_UNITS)
+pub(super) fn name(text: &str) -> String {
+    quote(&text.replace(['[', ']', '<', '>', '"'], ""), MAX_NAME_UNITS)
 }
 
 /// Text from a file on one line, without control characters.

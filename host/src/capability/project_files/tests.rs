@@ -124,12 +124,12 @@ fn links_lead_nowhere() {
     }
     let globs = ["project:**"];
     for path in ["leaf.md", "relative.md", "inside.md", "folder/secret.md", "up/outside/secret.md", "loop.md"] {
-        assert_eq!(tree.read(&globs, path), refused("not-found"), "{path}");
+        assert_eq!(tree.read(&globs, path), refused("a link is not followed"), "{path}");
     }
     assert_eq!(tree.find(&globs, ""), Ok(vec!["real/a.md".to_owned()]));
-    assert_eq!(tree.find(&globs, "folder"), refused("not-found"));
+    assert_eq!(tree.find(&globs, "folder"), refused("a link is not followed"));
     assert_eq!(tree.list(&globs, ""), Ok(vec!["real".to_owned()]));
-    assert_eq!(tree.list(&globs, "up"), refused("not-found"));
+    assert_eq!(tree.list(&globs, "up"), refused("a link is not followed"));
 }
 
 #[test]

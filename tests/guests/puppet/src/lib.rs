@@ -61,6 +61,7 @@ fn act(verb: &str, argument: &Value, event: &Event<'_>, effects: &mut Effects<'_
         "trap" => std::process::abort(),
         "panic" => panic!("{text}"),
         "recurse" => log::info(&format!("recurse: {}", recurse(0))),
+        "recurse-times" => log::info(&format!("recurse-times: ok {}", recurse_times(number))),
         "allocate" => {
             let mut held = Vec::new();
             loop {
@@ -85,6 +86,11 @@ fn act(verb: &str, argument: &Value, event: &Event<'_>, effects: &mut Effects<'_
         "read-first-bytes" => report(verb, text, read_first_bytes(Path::new(text))),
         "list" => report(verb, text, fs::read_dir(text).map(Iterator::count)),
         "stat" => report(verb, text, fs::metadata(text).map(|about| usize_of(about.len()))),
+        "hold" => {
+            let times = argument.get(1).and_then(Value::as_u64).unwrap_or_default();
+            let held: Result<Vec<_>, _> = (0..times).map(|_| fs::File::open(pair(0))).collect();
+            report(verb, pair(0), held.map(|held| held.len()));
+        }
         "write" => report(verb, pair(0), fs::write(pair(0), pair(1)).map(|()| pair(1).len())),
         "write-bytes" => {
             let size = usize_of(argument.get(1).and_then(Value::as_u64).unwrap_or_default());
@@ -198,6 +204,11 @@ fn append(path: &Path, text: &str) -> std::io::Result<usize> {
 #[allow(unconditional_recursion, reason = "it is there to overflow the stack")]
 fn recurse(depth: u64) -> u64 {
     black_box(recurse(black_box(depth + 1)) + 1)
+}
+
+/// Goes down this many times, and comes back.
+fn recurse_times(times: u64) -> u64 {
+    if times == 0 { 0 } else { black_box(recurse_times(black_box(times - 1)) + 1) }
 }
 
 omc_guest::export!(Puppet, {

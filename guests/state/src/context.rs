@@ -1,9 +1,12 @@
-//! How full the model's context is, from what agents write down about it.
+//! How full the model's context is, from what agents write down about it: in their transcript, in a payload, and in what they
+//! told the status line (`state/sessions/ID/hud-stdin-cache.json`).
 //!
 //! Claude Code's transcript has a `message.usage` on every answer, Codex's a `token_count` after it; the size of the window is
 //! beside it or not known at all. A subagent's answers say nothing about the conversation.
 
 use serde_json::Value;
+
+use crate::{SessionId, Store, session_path};
 
 /// Percent of the window that the last answer of the transcript used, rounded; absent if usage or window is not there.
 ///
@@ -21,8 +24,8 @@ pub fn percent_of_tail(tail: &str) -> Option<u64> {
             continue;
         }
         used = used.or_else(|| {
-            let claude = entry.pointer("/message/usage").or_else(|| entry.get("usage")).and_then(claude_tokens);
-            claude.or_else(|| entry.pointer("/payload/info/last_token_usage/input_tokens")?.as_u64())
+            let claude = entry.pointer("/message/usage").or_else(|| entry.get("usage")).unwrap_or(&entry);
+            claude_tokens(claude).or_else(|| entry.pointer("/payload/info/last_token_usage/input_tokens")?.as_u64())
         });
         window = window.or_else(|| {
             ["/context_window", "/message/context_window", "/payload/info/model_context_window"]
@@ -48,6 +51,14 @@ pub fn percent_of_window(context_window: &Value) -> Option<u64> {
     percent(used, context_window.get("context_window_size")?.as_u64()?)
 }
 
+impl Store {
+    /// The same from what the agent last told the session's status line. Nothing used is nothing known.
+    pub fn read_status_line_percent(&self, session: &SessionId) -> Option<u64> {
+        let cache = self.read_fields(&session_path(session, "hud-stdin-cache.json")).ok().flatten()?;
+        cache.get("context_window").and_then(percent_of_window).filter(|percent| *percent > 0)
+    }
+}
+
 /// All that went into a request: new, written to the cache, and read from it.
 fn claude_tokens(usage: &Value) -> Option<u64> {
     let tokens = |name: &str| usage.get(name).and_then(Value::as_u64);
@@ -62,7 +73,18 @@ fn percent(used: u64, window: u64) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::{plant, session, store};
     use serde_json::json;
+
+    #[test]
+    fn the_status_line_of_the_session_counts() {
+        let (folder, store) = store();
+        plant(&folder, "state/sessions/s1/hud-stdin-cache.json", "{\"context_window\": {\"used_percentage\": 77}}");
+        plant(&folder, "state/sessions/s2/hud-stdin-cache.json", "{\"context_window\": {\"used_percentage\": 0}}");
+        plant(&folder, "state/hud-stdin-cache.json", "{\"context_window\": {\"used_percentage\": 99}}");
+        let percent = |id| store.read_status_line_percent(&session(id));
+        assert_eq!((percent("s1"), percent("s2"), percent("s3")), (Some(77), None, None));
+    }
 
     #[test]
     fn the_last_answer_counts() {
@@ -89,6 +111,7 @@ mod tests {
                 }}, "context_window": 1000})],
                 Some(80),
             ),
+            (vec![json!({"type": "assistant", "context_window": 1000, "input_tokens": 750})], Some(75)),
             (vec![codex], Some(96)),
             (vec![json!({"message": {"content": "\"input_tokens\": 990, \"context_window\": 1000"}})], None),
             (vec![json!({"message": {"content": "\"input_tokens\": 990"}}), answer(200)], Some(20)),

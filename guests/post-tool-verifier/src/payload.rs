@@ -1,0 +1,45 @@
+//! Where the payloads of the agents have what the logic wants to know.
+
+use omc_guest::Event;
+use serde_json::Value;
+
+use crate::logic::write::{self, Evidence};
+
+/// Members of a result that hold an error, if they hold anything.
+const ERRORS: [&str; 8] =
+    ["error", "errors", "errorMessage", "error_message", "errorCode", "failure", "failed", "failureReason"];
+
+/// Longest text that only tells that an agent could not be started, in bytes; what an agent writes is longer or begins otherwise.
+const MAX_START_ERROR_BYTES: usize = 600;
+
+/// Whether the call asked for the background.
+pub(crate) fn is_in_background(event: &Event<'_>) -> bool {
+    event.field("/tool_input/run_in_background") == Some(Value::Bool(true))
+}
+
+/// Whether an agent's answer only tells that there was no agent.
+pub(crate) fn is_failed_start(answer: &str, said_failed: Option<bool>) -> bool {
+    said_failed == Some(true) || answer.len() <= MAX_START_ERROR_BYTES && write::says_failure(answer)
+}
+
+/// What a result says about a changed file. Its contents, which may be long, are not looked at.
+pub(crate) fn evidence(event: &Event<'_>) -> Evidence {
+    let holds = |name: &&str| {
+        let value = event.field(&format!("/tool_response/{name}"));
+        value.is_some_and(|value| match value {
+            Value::Null => false,
+            Value::Bool(flag) => flag,
+            Value::Number(number) => number.as_f64() != Some(0.0),
+            Value::String(text) => !text.trim().is_empty(),
+            Value::Array(items) => !items.is_empty(),
+            Value::Object(_) => true,
+        })
+    };
+    let names_file = event.text("/tool_response/filePath").is_some();
+    Evidence {
+        names_file,
+        holds_error: ERRORS.iter().any(holds) || event.tool_failed() == Some(true),
+        // Where the structure names the file, the texts in it are the file's.
+        text: if names_file { String::new() } else { event.tool_result().unwrap_or_default() },
+    }
+}

@@ -45,15 +45,15 @@ pub(crate) struct Trail {
     pub(crate) records: Vec<Record>,
     /// What guests did, if it is to be remembered.
     outcomes: Vec<(Guest, Option<FaultKind>)>,
-    /// The guests of others, if one of them has no compiled code.
-    to_compile: Vec<Arc<Installed>>,
+    /// The guests of others, if the compiled code of one of them is missing or needs another seal.
+    to_mend: Vec<Arc<Installed>>,
 }
 
 impl Answer {
     /// Writes the trail, counts faults, and starts the compiler where code was missing. What goes wrong with that is nobody's to
     /// hear: the agent has its answer.
     pub fn leave_trail(self) {
-        let Trail { paths, about, mut records, outcomes, to_compile } = self.trail;
+        let Trail { paths, about, mut records, outcomes, to_mend } = self.trail;
         let paths = paths
             .unwrap_or_else(|| Paths::resolve(&Env::from_process(), None, std::env::current_dir().ok().as_deref()));
         if !outcomes.is_empty() {
@@ -69,9 +69,9 @@ impl Answer {
         if let Some(folder) = &paths.state_dir {
             drop(audit::append(folder, &records));
         }
-        if !to_compile.is_empty() {
-            let guests = to_compile.iter().map(Arc::as_ref);
-            drop(registry::compiler_beside().and_then(|compiler| registry::compile(&paths, guests, &compiler)));
+        if !to_mend.is_empty() {
+            let guests = to_mend.iter().map(Arc::as_ref);
+            drop(registry::compiler_beside().and_then(|compiler| registry::mend(&paths, guests, &compiler)));
         }
     }
 }
@@ -135,7 +135,7 @@ impl Trail {
     fn new(about: About, paths: Option<Paths>, notes: Vec<String>) -> Self {
         let mut records: Vec<_> = about.payload().into_iter().collect();
         records.extend(notes.into_iter().map(|note| about.note(note)));
-        Self { paths, about, records, outcomes: Vec::new(), to_compile: Vec::new() }
+        Self { paths, about, records, outcomes: Vec::new(), to_mend: Vec::new() }
     }
 }
 
@@ -212,8 +212,8 @@ pub(crate) fn answer(
     for (handler, called) in handlers.iter().zip(&called) {
         trail.records.push(trail.about.call(&handler.guest, called, &merged));
         let fault = called.outcome.as_ref().err().map(|fault| fault.kind);
-        if fault == Some(FaultKind::NotCompiled) {
-            trail.to_compile.clone_from(&registry.installed);
+        if fault == Some(FaultKind::NotCompiled) || called.stale_seal {
+            trail.to_mend.clone_from(&registry.installed);
         }
         if !handler.policy.required && registry.faults.are_changed_by(&handler.guest, fault) {
             trail.outcomes.push((handler.guest.clone(), fault));

@@ -18,7 +18,7 @@ use crate::protocol::event::Event;
 use crate::protocol::matcher::Matcher;
 use crate::runtime::{Aligned, Code, Fault};
 
-pub(crate) use cache::{compile, compiler_beside};
+pub(crate) use cache::{compiler_beside, mend};
 pub(crate) use faults::{Faults, Outcome, Streak};
 pub(crate) use installed::{InstallError, Installed, Lock, install, parse_grant, remove};
 pub(crate) use trust::create_private_dir;

@@ -5,7 +5,7 @@
 //! code stays in the target folder.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context as _, Result, bail};
@@ -53,6 +53,11 @@ pub(crate) fn fuzz(target: Option<&str>, seconds: u32) -> Result<()> {
     }
     run(&mut cargo)?;
 
+    // In memory, where there is such a place: targets that write files would wait for a disk most of the time.
+    let memory = Path::new("/dev/shm");
+    let scratch = if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() };
+    let scratch = scratch.context("failed to create a scratch folder")?;
+
     let mut broken = Vec::new();
     for name in &names {
         let (corpus, kept) = (folder.join("corpus").join(name), package.join("kept").join(name));
@@ -60,6 +65,7 @@ pub(crate) fn fuzz(target: Option<&str>, seconds: u32) -> Result<()> {
             fs::create_dir_all(folder).with_context(|| format!("failed to create `{}`", folder.display()))?;
         }
         let mut fuzzer = Command::new(folder.join(&triple).join("fuzz").join(build::executable(name)));
+        fuzzer.env("TMPDIR", scratch.path());
         fuzzer.arg(&corpus).arg(package.join("seeds").join(name)).arg(&kept);
         fuzzer.arg(format!("-artifact_prefix={}/", kept.display()));
         fuzzer.arg(format!("-max_total_time={seconds}"));
@@ -77,7 +83,7 @@ pub(crate) fn fuzz(target: Option<&str>, seconds: u32) -> Result<()> {
     Ok(())
 }
 
-fn entry_points(folder: &PathBuf) -> Result<Vec<String>> {
+fn entry_points(folder: &Path) -> Result<Vec<String>> {
     let entries = fs::read_dir(folder).with_context(|| format!("failed to list `{}`", folder.display()))?;
     let mut names = Vec::new();
     for entry in entries {

@@ -11,9 +11,10 @@ use std::time::SystemTime;
 
 use omc_guest::{Decision, Effects, Error, Event, EventKind, Guest, environment, log, state_lock, transcript};
 use omc_state::notepad::Section;
-use omc_state::{SessionId, Store, Timestamp, context, remember, units};
+use omc_state::{SessionId, Store, Timestamp, context, remember};
 
 use logic::command::{Ending, ending};
+use logic::ends;
 use logic::notes::{self, Fill, Routine};
 
 /// How long a kind of note is not repeated, in milliseconds: the original's 5 minutes.
@@ -24,6 +25,10 @@ const FILL_COOLDOWN_MS: i64 = 60 * 1000;
 
 /// How much of the transcript's end is looked at for the fill of the context, in bytes: a few turns without tool output.
 const TAIL_BYTES: u32 = 32 * 1024;
+
+/// Most of an agent's words in which notes are looked for, in bytes; of longer ones, the beginning and the end. What agents really
+/// answer is a tenth of it.
+const MAX_WORDS_BYTES: usize = 1024 * 1024;
 
 /// Reads and agents from which a session is told how many there were: the original's.
 const MANY_READS: u64 = 10;
@@ -140,7 +145,7 @@ impl After<'_> {
     fn agent(&self, count: u64) -> Vec<String> {
         let answer = self.event.tool_result().unwrap_or_default();
         self.remember(&answer);
-        let length = units(&answer);
+        let length = answer.chars().count();
         let limit = number("OMC_AGENT_OUTPUT_ANALYSIS_LIMIT").and_then(|limit| usize::try_from(limit).ok());
         let is_launched = ["Async agent launched", "Background task launched", "Background task resumed"]
             .iter()
@@ -154,7 +159,7 @@ impl After<'_> {
         } else {
             None
         };
-        let long = (length > limit.unwrap_or(notes::DEFAULT_ANALYSIS_UNITS)).then(|| notes::long_answer(length));
+        let long = (length > limit.unwrap_or(notes::DEFAULT_ANALYSIS_CHARS)).then(|| notes::long_answer(length));
         let counts = self.session.as_ref().map(|session| self.store.read_subagents(session).counts());
         let agents = counts.and_then(|counts| notes::agents(&counts, self.quiet >= 2));
         [first, long, agents].into_iter().flatten().collect()
@@ -162,11 +167,11 @@ impl After<'_> {
 
     fn background_output(&self) -> Vec<String> {
         let output = self.event.tool_result().unwrap_or_default();
-        let length = units(&output);
+        let length = output.chars().count();
         let limit = |name, default| number(name).and_then(|limit| usize::try_from(limit).ok()).unwrap_or(default);
         let max_units = limit("OMC_AGENT_OUTPUT_SUMMARY_LIMIT", notes::DEFAULT_SUMMARY_UNITS).clamp(40, 4_000);
         let digest = notes::digest(&output, max_units).filter(|_| self.quiet < 2);
-        let is_long = length > limit("OMC_AGENT_OUTPUT_ANALYSIS_LIMIT", notes::DEFAULT_ANALYSIS_UNITS);
+        let is_long = length > limit("OMC_AGENT_OUTPUT_ANALYSIS_LIMIT", notes::DEFAULT_ANALYSIS_CHARS);
         let long = (is_long && self.quiet < 2).then(|| notes::long_output(length));
         digest.map(|digest| format!("TaskOutput summary: {digest}")).into_iter().chain(long).collect()
     }
@@ -242,7 +247,14 @@ impl After<'_> {
 
     /// Keeps what an agent wants to be kept. What is known already (an agent's last words are also its result) is not kept twice.
     fn remember(&self, words: &str) {
-        let mut found = remember::find_notes(words);
+        // One look for most words, of which there may be megabytes.
+        let mentions = words.match_indices('<').any(|(at, _)| {
+            words.as_bytes().get(at + 1..at + 9).is_some_and(|name| name.eq_ignore_ascii_case(b"remember"))
+        });
+        if !mentions {
+            return;
+        }
+        let mut found: Vec<_> = ends(words, MAX_WORDS_BYTES / 2).flat_map(remember::find_notes).collect();
         if found.is_empty() {
             return;
         }

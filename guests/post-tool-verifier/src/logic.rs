@@ -4,20 +4,21 @@ pub mod command;
 pub mod notes;
 pub mod write;
 
-/// A text's beginning and end, for a look that costs the same however long it is.
-///
-/// Tools say what went wrong first or last; what a program prints in between is its own matter.
-pub fn ends(text: &str) -> impl Iterator<Item = &str> {
-    /// Length of each, in bytes.
-    const LENGTH: usize = 64 * 1024;
-    let (first, last) = if text.len() <= 2 * LENGTH {
+/// A text's beginning and end, of `length` bytes each, for a look that costs the same however long it is.
+pub fn ends(text: &str, length: usize) -> impl Iterator<Item = &str> {
+    let (first, last) = if text.len() <= 2 * length {
         (text, "")
     } else {
-        let begin = text.floor_char_boundary(LENGTH);
-        let end = text.ceil_char_boundary(text.len() - LENGTH);
-        (&text[..begin], &text[end..])
+        (&text[..text.floor_char_boundary(length)], &text[text.ceil_char_boundary(text.len() - length)..])
     };
     [first, last].into_iter().filter(|part| !part.is_empty())
+}
+
+/// The same where something that went wrong is looked for: tools say that first or last, and what a program prints in between
+/// is its own matter.
+pub(crate) fn of_result(text: &str) -> impl Iterator<Item = &str> {
+    const LENGTH: usize = 64 * 1024;
+    ends(text, LENGTH)
 }
 
 /// A text without what stands in quotation marks on one line: a quoted error is no error.
@@ -47,10 +48,10 @@ mod tests {
 
     #[test]
     fn of_a_long_text_both_ends_are_looked_at() {
-        assert_eq!(ends("short").collect::<Vec<_>>(), ["short"]);
-        assert_eq!(ends("").count(), 0);
+        assert_eq!(of_result("short").collect::<Vec<_>>(), ["short"]);
+        assert_eq!(of_result("").count(), 0);
         let long = format!("begin{}end", "é".repeat(200_000));
-        let parts: Vec<_> = ends(&long).collect();
+        let parts: Vec<_> = of_result(&long).collect();
         assert!(parts.len() == 2 && parts[0].starts_with("begin") && parts[1].ends_with("end"));
         assert!(parts.iter().map(|part| part.len()).sum::<usize>() <= 128 * 1024);
     }

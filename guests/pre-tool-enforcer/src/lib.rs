@@ -80,7 +80,7 @@ impl Guest for PreToolEnforcer {
             return Ok(Decision::Block(reason));
         }
         if let Some(model) = model
-            && let Some(mut input) = event.field("/tool_input").filter(|input| input.is_object())
+            && let Some(mut input) = event.field("/tool_input").filter(serde_json::Value::is_object)
         {
             input["model"] = model.into();
             if let Err(error) = effects.update_input(&input) {
@@ -223,9 +223,7 @@ impl Call<'_> {
         {
             return Some(spawn.team_line(&team.name));
         }
-        // From this level on, nothing routine is said about agents either.
-        const SILENT_FROM: u64 = 2;
-        if quiet >= SILENT_FROM {
+        if quiet >= reminder::SPAWN_SILENT_FROM {
             return None;
         }
         let Some(spawn) = spawn else {

@@ -5,7 +5,6 @@
 
 use std::path::PathBuf;
 
-
 use crate::{Fields, SessionId, Store, Timestamp, session_path, shared_path};
 
 /// Age from which a background task that still says `running` was forgotten, in milliseconds: 24 hours.
@@ -104,7 +103,7 @@ impl Store {
 mod tests {
     use super::*;
     use crate::testing::{ago, now, plant, session, store};
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     const MINUTE: i64 = 60_000;
     const HOUR: i64 = 60 * MINUTE;

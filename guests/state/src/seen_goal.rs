@@ -49,7 +49,6 @@ impl Store {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use crate::{
         lock::testing::{NeverFree, ThreadLocker},
         testing::{now, plant, session, store},

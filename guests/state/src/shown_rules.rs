@@ -10,6 +10,13 @@ const FILE: &str = "rules-injected.json";
 const MAX_REMEMBERED: usize = 1_000;
 
 impl Store {
+    /// The paths of the rules that the session has been shown. Asks without a lock, for callers in a hurry.
+    pub fn shown_rules(&self, session: &SessionId) -> Vec<String> {
+        let fields = self.read_fields(&session_path(session, FILE)).ok().flatten().unwrap_or_default();
+        let paths = fields.get("injectedRealPaths").and_then(Value::as_array).into_iter().flatten();
+        paths.filter_map(Value::as_str).map(str::to_owned).collect()
+    }
+
     /// Picks those of the rules (path and text of each) that the session has not been shown, neither by path nor by text, lets
     /// `show` say how many of them it takes, and remembers these. Of two that ask at once, one gets each rule.
     ///
@@ -81,6 +88,8 @@ mod tests {
         assert_eq!(claim("s1", &[("a", "A"), ("b", "B")], 9), [1], "only what was taken is remembered");
         assert_eq!(claim("s1", &[("a", "new text"), ("c", "B")], 9), [0; 0], "known by path, known by text");
         assert_eq!(claim("s2", &[("a", "A")], 9), [0]);
+        assert_eq!(store.shown_rules(&session("s1")), ["a", "b"]);
+        assert_eq!(store.shown_rules(&session("s3")), [""; 0]);
     }
 
     #[test]

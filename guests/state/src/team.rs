@@ -54,7 +54,6 @@ impl Store {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use crate::testing::{ago, now, plant, session, store};
     use serde_json::{Value, json};
 

@@ -42,7 +42,7 @@ impl Guest for SubagentTracker {
             return Ok(Decision::Pass);
         };
         let agent_type = event.text("/agent_type").map(|name| name.trim().to_owned()).filter(|name| !name.is_empty());
-        let agent = Agent { id, agent_type, now: SystemTime::now().into() };
+        let agent = Agent { id, kind: agent_type, now: SystemTime::now().into() };
         let session = event.session_id().as_deref().and_then(SessionId::parse);
         let store = Store::new(&omc_guest::omc_dir());
         if kind == EventKind::SubagentStop {
@@ -58,7 +58,7 @@ impl Guest for SubagentTracker {
             .and_then(|level| level.trim().parse().ok())
             .is_some_and(|level: u64| level > 0);
         if !is_quiet {
-            let name = one_line(agent.agent_type.as_deref().unwrap_or("unknown"), MAX_NAME_UNITS);
+            let name = one_line(agent.kind.as_deref().unwrap_or("unknown"), MAX_NAME_UNITS);
             effects.add_context(&format!("Agent {name} started ({})", one_line(&agent.id, MAX_NAME_UNITS)))?;
         }
         Ok(Decision::Pass)
@@ -68,7 +68,8 @@ impl Guest for SubagentTracker {
 /// The agent that the event is about.
 struct Agent {
     id: String,
-    agent_type: Option<String>,
+    /// Its type.
+    kind: Option<String>,
     now: Timestamp,
 }
 
@@ -77,7 +78,7 @@ impl Agent {
         let (task, model) = (event.text("/prompt"), event.text("/model"));
         let start = AgentStart {
             id: &self.id,
-            agent_type: self.agent_type.as_deref().unwrap_or("unknown"),
+            agent_type: self.kind.as_deref().unwrap_or("unknown"),
             parent_mode: store.parent_mode(session, self.now),
             task: task.as_deref(),
             model: model.as_deref(),
@@ -103,7 +104,7 @@ impl Agent {
         let summary = event.text("/output").or_else(|| event.text("/last_assistant_message"));
         let stop = AgentStop {
             id: &self.id,
-            agent_type: self.agent_type.as_deref(),
+            agent_type: self.kind.as_deref(),
             succeeded: event.field("/success") != Some(Value::Bool(false)),
             summary: summary.as_deref(),
         };
@@ -121,7 +122,7 @@ impl Agent {
 
     fn traced(&self, event: &str) -> Map<String, Value> {
         let id: String = self.id.chars().take(TRACED_ID_LETTERS).collect();
-        let agent_type = short_type(self.agent_type.as_deref().unwrap_or("unknown"));
+        let agent_type = short_type(self.kind.as_deref().unwrap_or("unknown"));
         let line = json!({"agent": id, "agent_type": one_line(agent_type, MAX_NAME_UNITS), "event": event});
         line.as_object().cloned().unwrap_or_default()
     }

@@ -72,12 +72,12 @@ pub fn event(bytes: &[u8]) {
         assert_eq!(*payload, strict, "it is JSON");
     }
     let (Ok((payload, _)) | Err((_, payload))) = whole;
-    let resolved = dialect::resolve(None, &payload, &|_| false);
     // Texts of guests come from the same hands.
     let text = String::from_utf8_lossy(bytes);
-    for dialect in AGENTS.iter().map(|agent| dialect::of(*agent)).chain([resolved]) {
-        answers(dialect, payload.clone(), &text);
+    for agent in AGENTS {
+        answers(dialect::of(*agent), payload.clone(), &text);
     }
+    check_reply(&dialect::resolve(None, &payload, &|_| false).silent(&Event::new(Agent::Unknown, payload)));
 }
 
 fn answers(dialect: &dyn Dialect, payload: Map<String, Value>, text: &str) {
@@ -89,30 +89,28 @@ fn answers(dialect: &dyn Dialect, payload: Map<String, Value>, text: &str) {
         context: vec![text.to_owned(), String::new()],
         messages: vec![text.to_owned()],
         updated_input: Some(json!({ "command": text })),
+        ..Effects::default()
     };
     let opinions = [
-        opinion("silent", Decision::Pass, Effects::default()),
         opinion("lenient", Decision::Allow, effects.clone()),
         opinion("careful", Decision::Ask(text.to_owned()), effects),
         opinion("strict", Decision::Block(text.repeat(3)), Effects::default()),
         opinion("final", Decision::Halt(text.to_owned()), Effects::default()),
     ];
     let contract = event.contract();
-    // A path of the same hands, too.
-    for count in 0..=opinions.len() {
-        let chosen = &opinions[..count];
-        let reversed: Vec<_> = chosen.iter().rev().cloned().collect();
-        let verdict = |opinions: &[Opinion]| merge(&event, opinions).decision.name();
-        assert_eq!(verdict(chosen), verdict(&reversed), "the order decides");
-        for saved in [None, Some(text.to_owned())] {
-            let merged = merge(&event, chosen).fit(contract, &mut |_| saved.clone());
-            let texts = [merged.decision.reason(), merged.context.as_deref(), merged.message.as_deref()];
-            for text in texts.into_iter().flatten() {
-                assert!(contract.cap.measure(text) <= contract.cap.limit, "a text is over the agent's limit");
-                assert!(!text.contains(is_active), "a text is not inert");
-            }
-            check_reply(&dialect.encode(&event, &merged));
+    for count in 1..=opinions.len() {
+        let mut chosen = opinions[..count].to_vec();
+        let merged = merge(&event, &chosen);
+        chosen.reverse();
+        assert_eq!(merged.decision.name(), merge(&event, &chosen).decision.name(), "the order decides");
+        // Where a long text goes: a path of any length, or nowhere.
+        let merged = merged.fit(contract, &mut |text| (count % 2 == 0).then(|| "/folder".repeat(text.len() % 4_096)));
+        let texts = [merged.decision.reason(), merged.context.as_deref(), merged.message.as_deref()];
+        for text in texts.into_iter().flatten() {
+            assert!(contract.cap.measure(text) <= contract.cap.limit, "a text is over the agent's limit");
+            assert!(!text.contains(is_active), "a text is not inert");
         }
+        check_reply(&dialect.encode(&event, &merged));
     }
 }
 
@@ -140,6 +138,14 @@ fn look_at(event: &Event) {
     let _ = (event.prompt(), event.tool_name(), event.cwd(), event.transcript_path(), event.spelling());
     for pointer in ["", "/", "/tool_input", "/tool_input/command", "/tool_response/0", "/prompt/~1", "tool_input"] {
         let _ = event.pointer(pointer);
+    }
+    if let Some(call) = event.tool_call() {
+        let _ = (call.kind(), call.command(), call.output(), call.failed(), call.interrupted());
+        // A guard compares paths: one with a detour in it would be another file to it.
+        for path in call.paths().into_iter().flatten().filter(|path| path.path.starts_with('/')) {
+            let mut names = path.path.split('/').skip(1);
+            assert!(path.path == "/" || names.all(|name| !matches!(name, "" | "." | "..")), "a path makes a detour");
+        }
     }
     let everything = Matcher::parse(None).expect("no pattern is a matcher");
     assert!(everything.matches(event));

@@ -1,13 +1,28 @@
 //! Guests: a stranger's component before it is run, and our own guests on events of anybody.
 
+use code_simplifier::CodeSimplifier;
+use context_guard::ContextGuard;
 use keyword_detector::KeywordDetector;
 use omc_artifact::{Component, Manifest};
 use omc_guest::testing::{Outcome, World};
 use omc_host::input::{self, Blocking, Limits};
 use omc_host::protocol::dialect;
 use omc_host::protocol::event::Agent;
+use permission_handler::PermissionHandler;
 use persistent_mode::PersistentMode;
+use post_tool_verifier::PostToolVerifier;
+use pre_compact::PreCompact;
+use pre_tool_enforcer::PreToolEnforcer;
+use project_memory::ProjectMemoryGuest;
 use serde_json::Value;
+use session_end::SessionEnd;
+use session_start::SessionStart;
+use setup::Setup;
+use skill_injector::SkillInjector;
+use subagent_tracker::SubagentTracker;
+use tool_failure::ToolFailureGuest;
+use wiki::Wiki;
+use workflow_drift_guard::WorkflowDriftGuard;
 
 use crate::scratch::{parts, plant, with_folder};
 
@@ -35,8 +50,36 @@ fn same_again(manifest: &Manifest) {
 /// What calls a guest.
 type Call = fn(&World) -> Outcome;
 
-/// Every first-party guest that is called with the input.
-const GUESTS: &[Call] = &[World::call::<KeywordDetector>, World::call::<PersistentMode>];
+/// Every first-party guest.
+const GUESTS: &[Call] = &[
+    World::call::<CodeSimplifier>,
+    World::call::<ContextGuard>,
+    World::call::<KeywordDetector>,
+    World::call::<PermissionHandler>,
+    World::call::<PersistentMode>,
+    World::call::<PostToolVerifier>,
+    World::call::<PreCompact>,
+    World::call::<PreToolEnforcer>,
+    World::call::<ProjectMemoryGuest>,
+    World::call::<SessionEnd>,
+    World::call::<SessionStart>,
+    World::call::<Setup>,
+    World::call::<SkillInjector>,
+    World::call::<SubagentTracker>,
+    World::call::<ToolFailureGuest>,
+    World::call::<Wiki>,
+    World::call::<WorkflowDriftGuard>,
+];
+
+/// Files of `.omc` that get the same bytes.
+const STATE: &[&str] = &[
+    "state/sessions/s1/ralph-state.json",
+    "state/sessions/s1/subagent-tracking-state.json",
+    "state/sessions/s1/todos.json",
+    "project-memory.json",
+    "notepad.md",
+    "wiki/page.md",
+];
 
 /// Calls our own guests with an event, a transcript and a state file of anybody.
 ///
@@ -48,9 +91,12 @@ pub fn guests(bytes: &[u8]) {
     with_folder(|folder| {
         let omc = folder.join("guests");
         drop(std::fs::remove_dir_all(&omc));
-        plant(&omc, "state/sessions/s1/ralph-state.json", state);
+        for file in STATE {
+            plant(&omc, file, state);
+        }
         let mut world = World::new(event.kind_name(), event.payload().clone()).with_omc_dir(&omc);
         world.transcript = Some(String::from_utf8_lossy(transcript).into_owned());
+        world.project_root = Some("/project".to_owned());
         for guest in GUESTS {
             let outcome = guest(&world);
             if let Some(input) = outcome.updated_input {

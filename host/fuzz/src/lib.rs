@@ -11,6 +11,7 @@ mod config;
 mod event;
 mod guest;
 mod hooks_file;
+mod notes;
 mod scratch;
 mod state;
 
@@ -18,6 +19,7 @@ pub use config::{environment, guest_settings, operator_config};
 pub use event::{event, matcher};
 pub use guest::{component, guests};
 pub use hooks_file::hooks_file;
+pub use notes::notes;
 pub use state::state_files;
 
 /// A target: any bytes in; it panics if a promise is broken.
@@ -32,6 +34,7 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("guests", guests),
     ("hooks_file", hooks_file),
     ("matcher", matcher),
+    ("notes", notes),
     ("operator_config", operator_config),
     ("state_files", state_files),
 ];

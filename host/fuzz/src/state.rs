@@ -4,6 +4,8 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
+use omc_state::project_memory::{Command, Occasion, PathKind, ProjectMemory};
+use omc_state::subagents::{AgentStart, AgentStop};
 use omc_state::{Breaker, CancelSignal, Error, Locker, Mode, NewMode, SessionId, Store, Timestamp};
 use serde_json::{Map, Value};
 
@@ -21,6 +23,7 @@ const FILES: &[&str] = &[
     "%/ralplan-stop-breaker.json",
     "%/no-progress-stop-breaker.json",
     "%/hud-state.json",
+    "%/hud-stdin-cache.json",
     "%/subagent-tracking-state.json",
     "state/subagent-tracking.json",
     "%/scheduled-wakeup-state.json",
@@ -28,6 +31,7 @@ const FILES: &[&str] = &[
     "state/skill-active-state.json",
     "state/last-tool-error.json",
     "%/last-tool-error-state.json",
+    "project-memory.json",
 ];
 
 /// A lock that is always free: there is one thread.
@@ -74,16 +78,11 @@ pub fn state_files(bytes: &[u8]) {
             assert!(state.is_some_and(|state| state.fields().belongs_to(&session)));
         }
         store.confirm_modes(&Free, &session, Mode::ALL, now).expect("modes can be confirmed");
-        let _ = (store.live_modes(session, now), store.read_goals().are_over(), store.read_prd(session));
-        let _ = (store.read_verification(session).request(now).is_some(), store.read_hud_context(session));
-        let _ = (store.read_told_skills(session, now), store.read_simplified(session, "c1"));
-        if let Some(skill) = store.read_skills(session).active() {
-            let _ = (skill.is_stale(now), skill.refusals(), skill.max_refusals());
-        }
         for breaker in [Breaker::Ralplan, Breaker::Team, Breaker::ContextGuard, Breaker::NoProgress] {
             store.write_breaker(&session, breaker, 3, now).expect("a count can be written");
             assert_eq!(store.read_breaker(&session, breaker, now), 3);
         }
+        remember(&store, &session, now);
         store.sweep_cancel_signals(&session, now).expect("old signals can be swept");
         let signal = CancelSignal::new(&session, "test", now);
         store.write_cancel_signal(&session, &signal).expect("a signal can be written");
@@ -96,6 +95,31 @@ pub fn state_files(bytes: &[u8]) {
         read_all(&store, &session, now);
         nothing_is_lost(&omc, &planted, first);
     });
+}
+
+/// Writes what is learned about the project and the subagents.
+fn remember(store: &Store, session: &SessionId, now: Timestamp) {
+    let change = |memory: &mut ProjectMemory| {
+        let touched = memory.touch("src/a.rs", PathKind::File, now);
+        let noted = memory.add_note("build", "it needs a database", true, now);
+        let directed = memory.add_directive("never push", "", true, now);
+        memory.learn_command(Command::Test, "cargo test") | touched | noted | directed
+    };
+    store.change_memory(&Free, Occasion::User(Some("/p")), change).expect("a memory can be written");
+    let memory = store.read_memory().expect("what was written can be read").expect("it was written");
+    assert!(memory.has_note("build", "it needs a database"));
+    let _ = (memory.languages(), memory.frameworks(), memory.build_tools(), memory.notes(), memory.directives());
+    let _ = (memory.hot_paths().iter().map(|path| path.score(now)).max(), memory.wants_scan(now), memory.is_complete());
+
+    let start = AgentStart { id: "a1", agent_type: "omc:executor", parent_mode: None, task: None, model: None };
+    let stop = AgentStop { id: "a1", agent_type: None, succeeded: true, summary: Some("done") };
+    let running = store.change_subagents(&Free, session, now, |agents, _| {
+        agents.start(&start, now);
+        agents.counts().running
+    });
+    assert!(running.expect("subagents can be written") >= 1);
+    let worked = store.change_subagents(&Free, session, now, |agents, _| agents.stop(&stop, now));
+    assert_eq!(worked.expect("subagents can be written"), Some(0));
 }
 
 fn path(file: &str) -> String {
@@ -116,7 +140,7 @@ fn read_all(store: &Store, session: &SessionId, now: Timestamp) {
     }
     let _ = (store.read_pending(session, now), store.read_tool_error(session, now));
     let _ = (store.live_modes(session, now), store.read_goals().are_over(), store.read_prd(session));
-    let _ = (store.read_verification(session).request(now).is_some(), store.read_hud_context(session));
+    let _ = (store.read_verification(session).request(now).is_some(), store.read_status_line_percent(session));
     let _ = (store.read_told_skills(session, now), store.read_simplified(session, "c1"));
     if let Some(skill) = store.read_skills(session).active() {
         let _ = (skill.is_stale(now), skill.refusals(), skill.max_refusals());
@@ -128,7 +152,7 @@ fn read_all(store: &Store, session: &SessionId, now: Timestamp) {
 
 /// Each planted file is still there, was replaced by JSON, or was set aside as it was.
 fn nothing_is_lost(omc: &Path, planted: &[&[u8]], first: u8) {
-    let contents: Vec<_> = [omc.join("state"), omc.join("state/sessions/s1")]
+    let contents: Vec<_> = [omc.to_owned(), omc.join("state"), omc.join("state/sessions/s1")]
         .iter()
         .flat_map(|folder| fs::read_dir(folder).into_iter().flatten().flatten())
         .filter(|entry| entry.path().is_file())

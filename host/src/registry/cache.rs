@@ -6,12 +6,12 @@
 //! miss. Processor features need no check here: code is made for a baseline that is fixed per target, and the engine checks at
 //! loading that the processor has it.
 //!
-//! A miss costs the event that guest's opinion (`not-compiled`). When the answer is out and the trail written, [`compile`] starts
+//! A miss costs the event that guest's opinion (`not-compiled`). When the answer is out and the trail written, [`mend`] starts
 //! the compiler that ships beside the host, which goes on by itself, and the next event finds the code. However many events
 //! miss at once, one compiler runs: it inherits the lock on the folder, which ends with it.
 
 use std::env;
-use std::fs;
+use std::fs::{self, File};
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -42,14 +42,14 @@ pub(super) fn open(paths: &Paths, component: &str) -> Result<Code, Fault> {
     let fault = |why: String| Fault::new(FaultKind::NotCompiled, why);
     let entry = entry(paths, component).ok_or_else(|| fault("there is no cache folder: HOME is not set".to_owned()))?;
     let found = PrivateDir::open(&entry.folder).and_then(|folder| trusted(&entry, &folder));
-    found.map_err(|miss| {
+    found.map(|(file, renewed)| Code::Cached { file, stale_seal: renewed.is_some() }).map_err(|miss| {
         let failed = failure(&entry).map(|(why, _)| format!("; compiling it failed: {why}")).unwrap_or_default();
         fault(format!("no compiled code that can be trusted: {miss}{failed}"))
     })
 }
 
-/// Opens an entry's code, if it is what was sealed.
-fn trusted(entry: &CacheEntry, folder: &PrivateDir) -> io::Result<Code> {
+/// Opens an entry's code, if it is what was sealed. With it comes a new seal, if it is in another file than the sealed one.
+fn trusted(entry: &CacheEntry, folder: &PrivateDir) -> io::Result<(File, Option<Seal>)> {
     let open = |path: PathBuf| folder.open_file(path.file_name().ok_or(io::ErrorKind::InvalidInput)?);
     let code = open(entry.code())?;
     let mut seal = String::new();
@@ -57,40 +57,38 @@ fn trusted(entry: &CacheEntry, folder: &PrivateDir) -> io::Result<Code> {
     open(entry.seal()).and_then(|file| file.take(MAX_SEAL_BYTES).read_to_string(&mut seal)).map_err(sealed)?;
     let seal = Seal::parse(&seal).ok_or_else(|| io::Error::other("its seal is damaged"))?;
     match seal.judge(&code, ENGINE)? {
-        Verdict::Same => Ok(Code::Cached(code)),
-        Verdict::SameBytes(again) => {
-            // So that the next event need not read all of it. Where that cannot be written, it does.
-            if let Ok(_locked) = lock_dir(&entry.folder, Duration::ZERO) {
-                drop(replace_private(&entry.seal(), again.to_string().as_bytes(), Durability::Unsynced));
-            }
-            Ok(Code::Cached(code))
-        }
+        Verdict::Same => Ok((code, None)),
+        Verdict::SameBytes(renewed) => Ok((code, Some(renewed))),
         Verdict::OtherEngine => Err(io::Error::other("it is for another engine")),
         Verdict::OtherBytes => Err(io::Error::other("it is not what the compiler wrote")),
     }
 }
 
-/// Starts the compiler for those guests that have no code, unless it runs or failed a short while ago. It is not waited for.
+/// Renews seals, and starts the compiler for those guests that have no code, unless it runs or failed a short while ago. It is
+/// not waited for.
 ///
 /// # Errors
 ///
 /// Where nothing can be written, or no compiler is beside the host, nothing is started.
-pub(crate) fn compile<'a>(
-    paths: &Paths,
-    guests: impl Iterator<Item = &'a Installed>,
-    compiler: &Path,
-) -> io::Result<()> {
+pub(crate) fn mend<'a>(paths: &Paths, guests: impl Iterator<Item = &'a Installed>, compiler: &Path) -> io::Result<()> {
     let folder = folder(paths).ok_or(io::ErrorKind::NotFound)?;
     let locked = match lock_dir(&folder, Duration::ZERO) {
         Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
         locked => locked?,
     };
     // Looked at again under the lock: who held it before may have done the work.
-    let missing: Vec<_> = guests
-        .filter_map(|guest| Some((entry(paths, &guest.digest)?, component_path(paths, &guest.digest)?)))
-        .filter(|(entry, _)| trusted(entry, locked.dir()).is_err() && is_due(entry))
-        .map(|(_, component)| component)
-        .collect();
+    let mut missing = Vec::new();
+    for guest in guests {
+        let entry = entry(paths, &guest.digest).ok_or(io::ErrorKind::NotFound)?;
+        match trusted(&entry, locked.dir()) {
+            // So that the next event need not read all of it. Where that cannot be written, it does.
+            Ok((_, Some(renewed))) => {
+                drop(replace_private(&entry.seal(), renewed.to_string().as_bytes(), Durability::Unsynced));
+            }
+            Err(_) if is_due(&entry) => missing.extend(component_path(paths, &guest.digest)),
+            Ok((_, None)) | Err(_) => {}
+        }
+    }
     if missing.is_empty() {
         return Ok(());
     }

@@ -50,6 +50,8 @@ pub(crate) struct Called {
     pub(crate) refused: BTreeMap<String, u32>,
     pub(crate) used: BTreeMap<&'static str, u32>,
     pub(crate) usage: Option<Usage>,
+    /// Whether the seal of its compiled code should be renewed.
+    pub(crate) stale_seal: bool,
 }
 
 /// A line that a guest wrote.
@@ -72,6 +74,7 @@ impl Called {
             refused: BTreeMap::new(),
             used: BTreeMap::new(),
             usage: None,
+            stale_seal: false,
         }
     }
 }
@@ -79,9 +82,9 @@ impl Called {
 impl Call {
     /// Runs the guest to its end or its limits.
     pub(super) fn run(self, engine: &Engine, began: Instant) -> Called {
-        let prepared = (self.code)().and_then(|code| code.load(engine));
-        let component = match prepared {
-            Ok(component) => component,
+        let prepared = (self.code)().and_then(|code| Ok((code.has_stale_seal(), code.load(engine)?)));
+        let (stale_seal, component) = match prepared {
+            Ok(prepared) => prepared,
             Err(fault) => return Called::failed(fault, began.elapsed()),
         };
         let fuel = self.limits.fuel;
@@ -133,6 +136,7 @@ impl Call {
             refused: mem::take(&mut state.refused),
             used: mem::take(&mut state.used),
             usage: Some(state.wasi.end()),
+            stale_seal,
         };
         // The process is about to end, and unmapping the guest's memory and code would only delay the answer.
         mem::forget((store, component));

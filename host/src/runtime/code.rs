@@ -18,7 +18,11 @@ pub(crate) enum Code {
     Embedded(&'static Aligned<[u8]>),
     /// An open file of the cache that only the user can write and that is what the compiler sealed; see the registry's cache,
     /// which judges the opened file, not its name.
-    Cached(File),
+    Cached {
+        file: File,
+        /// Whether all of it had to be read to see that, because the file is not the one that was sealed.
+        stale_seal: bool,
+    },
 }
 
 /// Bytes that begin where a page of memory may begin, so that they can be made executable in place.
@@ -29,6 +33,11 @@ pub(crate) enum Code {
 pub(crate) struct Aligned<Bytes: ?Sized>(pub(crate) Bytes);
 
 impl Code {
+    /// Whether its seal should be renewed after the event.
+    pub(super) fn has_stale_seal(&self) -> bool {
+        matches!(self, Self::Cached { stale_seal: true, .. })
+    }
+
     /// Loads the code. It fails if the code was made by another version of the engine, for another target or with other settings.
     pub(super) fn load(self, engine: &Engine) -> Result<Component, Fault> {
         let loaded = match self {
@@ -40,7 +49,7 @@ impl Code {
             // SAFETY: as above; the engine makes a copy of its own.
             #[cfg(not(unix))]
             Self::Embedded(bytes) => unsafe { Component::deserialize(engine, &bytes.0) },
-            Self::Cached(file) => {
+            Self::Cached { file, .. } => {
                 let bytes = contents(&file).map_err(|error| {
                     Fault::new(FaultKind::NotCompiled, format!("failed to read compiled code: {error}"))
                 })?;

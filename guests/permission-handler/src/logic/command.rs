@@ -179,7 +179,7 @@ fn unquoted(raw: &str) -> Option<String> {
                     match chars.next()? {
                         '}' => break,
                         inside if inside.is_ascii_alphanumeric() || inside == '-' || inside == '/' => {
-                            value.push(inside)
+                            value.push(inside);
                         }
                         _ => return None,
                     }

@@ -1,6 +1,6 @@
 //! Whether a shell command failed, by what it printed: the agents do not say it in every version.
 
-use super::{ends, without_quotes};
+use super::{of_result, without_quotes};
 
 /// How a command ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,7 +32,7 @@ const STEPS: [&str; 4] = ["build failed", "command failed", "task failed", "oper
 
 /// How the command ended. `said_failed` is what the agent itself says, if it does.
 pub fn ending(output: &str, said_failed: Option<bool>) -> Ending {
-    let lines: Vec<String> = ends(output)
+    let lines: Vec<String> = of_result(output)
         .flat_map(str::lines)
         .map(|line| line.trim().to_ascii_lowercase())
         .filter(|line| !line.is_empty() && !is_shell_noise(line))

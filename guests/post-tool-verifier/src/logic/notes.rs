@@ -3,8 +3,8 @@
 use omc_state::subagents::AgentCounts;
 use omc_state::{DeliverableIssues, inert, one_line, truncate_units, units};
 
-/// Longest output that is taken whole, in UTF-16 units, unless the user set another limit: the original's.
-pub const DEFAULT_ANALYSIS_UNITS: usize = 12_000;
+/// Longest output that is taken whole, in characters, unless the user set another limit: the original's.
+pub const DEFAULT_ANALYSIS_CHARS: usize = 12_000;
 
 /// Longest digest of an output, in UTF-16 units, unless the user set another limit: the original's.
 pub const DEFAULT_SUMMARY_UNITS: usize = 360;

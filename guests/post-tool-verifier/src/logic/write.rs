@@ -1,6 +1,6 @@
 //! Whether a tool that changes a file succeeded, by its result. What is in the file is no evidence.
 
-use super::{ends, without_quotes};
+use super::{of_result, without_quotes};
 
 /// Signs of a failure in what such a tool says.
 const BAD_WORDS: [&str; 7] = [
@@ -40,7 +40,7 @@ impl Evidence {
 }
 
 fn says_success(text: &str) -> bool {
-    ends(text).flat_map(str::lines).any(|line| {
+    of_result(text).flat_map(str::lines).any(|line| {
         let line = line.trim().to_ascii_lowercase();
         GOOD_LINES.iter().any(|good| line.starts_with(good))
             || line.starts_with("the file ") && line.contains(" has been updated successfully")
@@ -50,7 +50,7 @@ fn says_success(text: &str) -> bool {
 
 /// Whether a text tells of a failure to write.
 pub fn says_failure(text: &str) -> bool {
-    ends(text).any(|part| {
+    of_result(text).any(|part| {
         let part = without_quotes(&part.to_ascii_lowercase());
         BAD_WORDS.iter().any(|word| part.contains(word))
             || part.match_indices("error:").any(|(at, _)| !part[..at].ends_with(char::is_alphanumeric))

@@ -43,7 +43,6 @@ const TODO: Routine = Routine {
 /// Tools with a reminder, by the names that agents send. Codex changes files with `apply_patch`.
 const TOOLS: &[(&str, Routine)] = &[
     ("TodoWrite", TODO),
-    ("update_plan", TODO),
     ("Bash", BASH),
     ("Edit", EDIT),
     ("Write", EDIT),
@@ -52,6 +51,9 @@ const TOOLS: &[(&str, Routine)] = &[
     ("Grep", SEARCH),
     ("Glob", SEARCH),
 ];
+
+/// The quiet level from which nothing routine is said about agents either.
+pub const SPAWN_SILENT_FROM: u64 = 2;
 
 /// Built-in tools for task lists, which are used all the time: nothing is said.
 const SILENT: &[&str] = &["TaskCreate", "TaskUpdate", "TaskList", "TaskGet", "TaskOutput", "TaskStop"];
@@ -143,7 +145,8 @@ impl Spawn {
         }
         let kind = format!("spawn-{}", fingerprint(&line));
         if running > 0 {
-            line.push_str(&format!(" | Active agents: {running}"));
+            line.push_str(" | Active agents: ");
+            line.push_str(&running.to_string());
         }
         (format!("{}{line}", todo_prefix(todos)), kind)
     }

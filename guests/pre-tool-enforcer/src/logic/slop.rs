@@ -51,13 +51,11 @@ pub fn is_documentation(path: &str) -> bool {
 
 /// Whether a text that is about to be written or run introduces one.
 pub fn is_slop(text: &str) -> bool {
-    let end = text.floor_char_boundary(MAX_TEXT_BYTES);
+    let text = &text[..text.floor_char_boundary(MAX_TEXT_BYTES)];
     // One look for most texts.
-    let mentions = text[..end]
-        .as_bytes()
-        .windows(4)
-        .any(|four| four.eq_ignore_ascii_case(b"fall") || four.eq_ignore_ascii_case(b"work"));
-    mentions && segments(&without_quotes(&text[..end])).any(|segment| introduces(&words(segment)))
+    let mentions =
+        text.as_bytes().windows(4).any(|four| four.eq_ignore_ascii_case(b"fall") || four.eq_ignore_ascii_case(b"work"));
+    mentions && segments(&without_quotes(text)).any(|segment| introduces(&words(segment)))
 }
 
 fn segments(text: &str) -> impl Iterator<Item = &str> {
@@ -82,16 +80,13 @@ fn without_quotes(text: &str) -> String {
             let inside = &rest[at + 1..];
             // An apostrophe in a word opens nothing.
             let in_word = mark == '\'' && rest[..at].ends_with(|c: char| c.is_alphanumeric());
-            match inside.find(mark).filter(|_| !in_word) {
-                Some(end) => {
-                    kept.push_str(&rest[..at]);
-                    kept.push(' ');
-                    rest = &inside[end + 1..];
-                }
-                None => {
-                    kept.push_str(&rest[..=at]);
-                    rest = inside;
-                }
+            if let Some(end) = inside.find(mark).filter(|_| !in_word) {
+                kept.push_str(&rest[..at]);
+                kept.push(' ');
+                rest = &inside[end + 1..];
+            } else {
+                kept.push_str(&rest[..=at]);
+                rest = inside;
             }
         }
         kept.push_str(rest);
@@ -106,11 +101,16 @@ fn words(segment: &str) -> Vec<String> {
     let split = segment.split(|c: char| !is_part(c));
     let mut words: Vec<String> = Vec::new();
     for word in split.map(|word| word.trim_matches(['-', '.', '/']).to_lowercase()).filter(|word| !word.is_empty()) {
-        match (words.last().map(String::as_str), word.as_str()) {
-            (Some("fall"), "back") => *words.last_mut().expect("it was seen") = "fallback".to_owned(),
-            (Some("work"), "around") => *words.last_mut().expect("it was seen") = "work around".to_owned(),
-            _ => words.push(word),
-        }
+        let joined = match (words.last().map(String::as_str), word.as_str()) {
+            (Some("fall"), "back") => "fallback",
+            (Some("work"), "around") => "work around",
+            _ => {
+                words.push(word);
+                continue;
+            }
+        };
+        words.pop();
+        words.push(joined.to_owned());
     }
     words
 }

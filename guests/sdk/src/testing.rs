@@ -480,3 +480,105 @@ fn add_within(texts: &mut Vec<String>, text: &str, limit: usize) -> Result<(), E
     texts.push(text.to_owned());
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::git::{self, ChangeKind};
+    use crate::{ToolKind, project_files, session_environment};
+
+    /// Does what a test asks of it, inside a call.
+    struct Guided;
+
+    type Guide = Box<dyn FnOnce(&Event<'_>)>;
+
+    thread_local! {
+        static GUIDE: RefCell<Option<Guide>> = const { RefCell::new(None) };
+    }
+
+    impl Guest for Guided {
+        fn handle(event: &Event<'_>, _effects: &mut Effects<'_>) -> Result<Decision, Error> {
+            let guide = GUIDE.take().expect("a guide");
+            guide(event);
+            if event.kind() == crate::EventKind::SessionEnd { Err("on purpose".into()) } else { Ok(Decision::Pass) }
+        }
+    }
+
+    fn inside(world: &World, guide: impl FnOnce(&Event<'_>) + 'static) -> Outcome {
+        GUIDE.set(Some(Box::new(guide)));
+        world.call::<Guided>()
+    }
+
+    #[test]
+    fn tools_read_as_with_the_host() {
+        let payload = json!({
+            "cwd": "/p", "permission_mode": "plan", "tool_name": "apply_patch",
+            "tool_input": { "command": "*** Begin Patch\n*** Delete File: a\n*** End Patch" },
+            "tool_response": { "content": [{ "type": "text", "text": "done" }], "isError": true }
+        });
+        let mut world = World::new("post-tool-use", payload);
+        world.agent = "codex".to_owned();
+        inside(&world, |event| {
+            assert_eq!(event.tool_kind(), Some(ToolKind::Delete));
+            let path = crate::ToolPath { path: "/p/a".to_owned(), operation: crate::Operation::Delete };
+            assert_eq!(event.tool_paths(), Ok(vec![path]));
+            assert_eq!((event.tool_command(), event.tool_failed()), (None, Some(true)));
+            assert_eq!((event.tool_result().as_deref(), event.tool_interrupted()), (Some("done"), false));
+            assert_eq!((event.permission_mode().as_deref(), event.source()), (Some("plan"), None));
+        });
+        inside(&World::new("pre-compact", json!({ "trigger": "auto" })), |event| {
+            assert_eq!((event.tool_kind(), event.source().as_deref()), (None, Some("auto")));
+            assert_eq!(event.tool_paths(), Ok(Vec::new()));
+        });
+    }
+
+    #[test]
+    fn files_are_read_listed_and_found() {
+        let world = World::new("session-start", json!({}))
+            .with_file(Root::Project, "a/b/deep.md", "deep")
+            .with_file(Root::Project, "a/top.md", "tôp")
+            .with_file(Root::Home, ".x/y", "");
+        inside(&world, |_| {
+            let root = Root::Project;
+            assert_eq!(project_files::read(root, "a/top.md", 4), Ok("tôp".to_owned()));
+            assert_eq!(project_files::read(root, "a/top.md", 3), Err(AccessError::TooLarge));
+            assert_eq!(project_files::read_start(root, "a/top.md", 2), Ok("t".to_owned()));
+            assert_eq!(project_files::read(Root::Agent, "a/top.md", 9), Err(AccessError::NotFound));
+            let names = |folder| {
+                let entries = project_files::list(root, folder, 9).expect("a folder");
+                entries.into_iter().map(|entry| (entry.name, entry.is_folder)).collect::<Vec<_>>()
+            };
+            assert_eq!(names(""), [("a".to_owned(), true)]);
+            assert_eq!(names("a"), [("b".to_owned(), true), ("top.md".to_owned(), false)]);
+            assert_eq!(project_files::list(root, "gone", 9), Err(AccessError::NotFound));
+            let found = project_files::find(root, "", 9).expect("files");
+            assert_eq!((found.paths, found.complete), (vec!["a/top.md".to_owned(), "a/b/deep.md".to_owned()], true));
+            assert!(!project_files::find(root, "a", 1).expect("files").complete);
+        });
+    }
+
+    #[test]
+    fn a_repository_is_there_if_the_world_has_one() {
+        let mut world = World::new("stop", json!({}));
+        inside(&world, |_| assert_eq!(git::branch(), Err(AccessError::NotFound)));
+        let change = Change { path: "a".to_owned(), kind: ChangeKind::Modified };
+        world.git = Some(Repository { branch: Some("main".to_owned()), head: None, changes: vec![change.clone()] });
+        inside(&world, move |_| {
+            assert_eq!((git::branch(), git::head()), (Ok(Some("main".to_owned())), Ok(None)));
+            assert_eq!(git::changed_paths(9), Ok(Changes { paths: vec![change], complete: true }));
+        });
+    }
+
+    #[test]
+    fn variables_are_kept_unless_the_guest_fails() {
+        let set = |_: &Event<'_>| {
+            assert_eq!(session_environment::set("A", "1"), Ok(()));
+            assert!(matches!(session_environment::set("A", "a\nb"), Err(AccessError::Other(_))));
+        };
+        let outcome = inside(&World::new("session-start", json!({})), set);
+        assert_eq!(outcome.session_environment, BTreeMap::from([("A".to_owned(), "1".to_owned())]));
+        assert!(inside(&World::new("session-end", json!({})), set).session_environment.is_empty());
+    }
+}

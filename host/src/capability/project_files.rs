@@ -200,8 +200,14 @@ impl<'a> Files<'a> {
     ) -> Result<(Vec<Seen>, bool), AccessError> {
         let mut kept = Vec::new();
         let mut keep = |name: &str, kind: Kind| {
+            // Most entries are files that no glob matches, and for those nothing is kept or looked up.
+            let is_matched = self.globs.match_in(place, name);
+            if kind == Kind::File && !is_matched {
+                return;
+            }
             let place = self.globs.enter(place, name);
-            if !(self.globs.matches(&place) || kind != Kind::File && self.globs.lead_on(&place)) {
+            let leads_on = self.globs.lead_on(&place);
+            if !is_matched && !leads_on {
                 return;
             }
             let kind = match kind {
@@ -209,7 +215,7 @@ impl<'a> Files<'a> {
                 Kind::Unknown => dir.stat_at(name).map_or(Kind::Unknown, |stat| stat.kind),
                 kind => kind,
             };
-            if matches!(kind, Kind::File | Kind::Dir) {
+            if kind == Kind::Dir || kind == Kind::File && is_matched {
                 kept.push((name.to_owned(), kind, place));
             }
         };

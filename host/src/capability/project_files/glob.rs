@@ -49,18 +49,13 @@ impl<'a> Globs<'a> {
         if self.is_never_given(name) {
             return Place(vec![0; self.globs.len()]);
         }
-        let step = |(parts, &positions): (&Vec<&str>, &u32)| {
-            let mut next = 0;
-            for (at, part) in parts.iter().enumerate().filter(|(at, _)| positions & (1 << at) != 0) {
-                if *part == ANY_FOLDERS {
-                    next |= u32::from(is_open(name)) << at;
-                } else if matches(part, name) {
-                    next |= 1 << (at + 1);
-                }
-            }
-            skip_any_folders(parts, next)
-        };
-        Place(self.globs.iter().zip(&place.0).map(step).collect())
+        Place(self.globs.iter().zip(&place.0).map(|(parts, positions)| step(parts, *positions, name)).collect())
+    }
+
+    /// Whether a glob matches an entry in the folder at `place`: what a walk asks most, and without keeping anything.
+    pub(super) fn match_in(&self, place: &Place, name: &str) -> bool {
+        let ends = |(parts, positions): (&Vec<&str>, &u32)| step(parts, *positions, name) & (1 << parts.len()) != 0;
+        self.globs.iter().zip(&place.0).any(ends) && !self.is_never_given(name)
     }
 
     /// Whether a glob matches the entry at a place.
@@ -77,7 +72,8 @@ impl<'a> Globs<'a> {
     pub(super) fn only_names(&self, place: &Place) -> Option<Vec<&'a str>> {
         let mut names = Vec::new();
         for (parts, positions) in self.globs.iter().zip(&place.0) {
-            for (_, part) in parts.iter().enumerate().filter(|(at, _)| positions & (1 << at) != 0) {
+            let here = parts.iter().enumerate().filter(|(at, _)| positions & (1 << at) != 0);
+            for (_, part) in here {
                 if part.contains(WILD) {
                     return None;
                 }
@@ -97,6 +93,19 @@ impl<'a> Globs<'a> {
             || name.is_empty()
             || name.chars().any(char::is_control)
     }
+}
+
+/// From the positions in a glob at a folder to those at an entry in it.
+fn step(parts: &[&str], positions: u32, name: &str) -> u32 {
+    let mut next = 0;
+    for (at, part) in parts.iter().enumerate().filter(|(at, _)| positions & (1 << at) != 0) {
+        if *part == ANY_FOLDERS {
+            next |= u32::from(is_open(name)) << at;
+        } else if matches(part, name) {
+            next |= 1 << (at + 1);
+        }
+    }
+    skip_any_folders(parts, next)
 }
 
 /// `**` also stands for no folder at all, so a position before it is one behind it, too.
@@ -137,8 +146,12 @@ mod tests {
     fn is_matched(globs: &[&str], path: &str) -> bool {
         let scopes = scopes(globs);
         let globs = Globs::new(scopes[0].root, &scopes);
-        let place = path.split('/').fold(globs.start(), |place, name| globs.enter(&place, name));
-        globs.matches(&place)
+        let (folders, name) = path.rsplit_once('/').map_or((None, path), |(folders, name)| (Some(folders), name));
+        let folder = folders.into_iter().flat_map(|folders| folders.split('/'));
+        let folder = folder.fold(globs.start(), |place, name| globs.enter(&place, name));
+        let is_matched = globs.matches(&globs.enter(&folder, name));
+        assert_eq!(globs.match_in(&folder, name), is_matched);
+        is_matched
     }
 
     #[test]

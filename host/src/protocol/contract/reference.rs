@@ -24,6 +24,7 @@ One table for each agent, one row an event, in the order of a session. Generated
 | context | where text for the model goes |
 | message | whether a text for the person is shown |
 | rewrite | how the tool's input is replaced |
+| variables | whether guests can set variables for the session's later commands |
 | silence | what \"no opinion\" looks like |
 | no answer | what the agent does when none comes, or none that it can read |
 | timeout | what the agent waits by default, at most, and by our hooks files; (never unasked) where no hook is installed unasked |
@@ -40,8 +41,8 @@ pub fn page() -> String {
         let Some(cap) = rows.first().map(|row| row.cap) else { continue };
         // A string takes everything.
         let _ = write!(page, "\n## {title}\n\n{} events. Longest text: {}.\n\n", rows.len(), in_words(cap));
-        page.push_str("| event | matcher | allow | ask | block | halt | context | message | rewrite | silence | no answer | timeout | deadline |\n");
-        page.push_str("|---|---|---|---|---|---|---|---|---|---|---|---|---|\n");
+        page.push_str("| event | matcher | allow | ask | block | halt | context | message | rewrite | variables | silence | no answer | timeout | deadline |\n");
+        page.push_str("|---|---|---|---|---|---|---|---|---|---|---|---|---|---|\n");
         for row in rows {
             let _ = writeln!(page, "| {} |", cells(row).join(" | "));
         }
@@ -57,7 +58,7 @@ fn in_words(cap: Cap) -> String {
     format!("{} {unit}; the whole of a longer one is in a file that the answer names", cap.limit)
 }
 
-fn cells(row: &Contract) -> [String; 13] {
+fn cells(row: &Contract) -> [String; 14] {
     let context = match row.context {
         Context::No => "-",
         Context::Specific => "`additionalContext`",
@@ -82,6 +83,7 @@ fn cells(row: &Contract) -> [String; 13] {
         context.to_owned(),
         if row.message { "yes" } else { "-" }.to_owned(),
         rewrite(row.updated_input),
+        if row.session_environment { "yes" } else { "-" }.to_owned(),
         silence.to_owned(),
         unanswered.to_owned(),
         timeout(row),

@@ -25,12 +25,12 @@ fn omc() -> TempDir {
 
 /// A prompt in session `s1`, with more members of the payload.
 fn world(omc: &TempDir, prompt: &str, more: &Value) -> World {
-    let mut payload = json!({"session_id": "s1", "cwd": "/work/project/deep", "prompt": prompt});
+    let mut payload = json!({"session_id": "s1", "cwd": "/home/u/project/deep", "prompt": prompt});
     for (name, value) in more.as_object().into_iter().flatten() {
         payload[name] = value.clone();
     }
     let mut world = World::new("user-prompt-submit", payload).with_omc_dir(omc.path());
-    world.project_root = Some("/work/project".to_owned());
+    world.project_root = Some("/home/u/project".to_owned());
     world
 }
 
@@ -95,7 +95,7 @@ fn ralph_writes_its_state_and_an_ultrawork_that_ends_with_it() {
     );
     assert_eq!(ralph["prompt"], "ralph fix the date bug in src/parser.rs");
     assert_eq!((&ralph["iteration"], &ralph["max_iterations"]), (&json!(1), &json!(100)));
-    assert_eq!((&ralph["session_id"], &ralph["project_path"]), (&json!("s1"), &json!("/work/project")));
+    assert_eq!((&ralph["session_id"], &ralph["project_path"]), (&json!("s1"), &json!("/home/u/project")));
     let ultrawork = read(&omc, ULTRAWORK);
     assert_eq!(ultrawork["linked_to_ralph"], true);
     assert_eq!(ultrawork["started_at"], ralph["started_at"]);

@@ -8,7 +8,7 @@ use omc_state::{Mode, ModeState, Timestamp, inert, one_line, truncate_units, uni
 /// Longest text, in UTF-16 units: the original's number. With project memory and wiki it stays below what an agent takes.
 pub const MAX_UNITS: usize = 6_000;
 
-/// Age from which a mode is history, in milliseconds: the seed's 24 hours.
+/// Age from which a mode is history, in milliseconds: the original's 24 hours.
 const MODE_MS: i64 = 24 * 60 * 60 * 1000;
 
 /// Longest quotation of a task, in UTF-16 units: what a state keeps of a prompt.

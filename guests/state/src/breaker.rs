@@ -32,9 +32,9 @@ impl Breaker {
     /// Age from which a count is history, in milliseconds; absent if only an event ends it.
     fn life_ms(self) -> Option<i64> {
         match self {
-            // Ralplan's rounds are slow: 45 minutes, the seed's number.
+            // Ralplan's rounds are slow: 45 minutes, the original's number.
             Self::Ralplan => Some(45 * 60 * 1000),
-            // Members report within minutes: 5 minutes, the seed's number.
+            // Members report within minutes: 5 minutes, the original's number.
             Self::Team => Some(5 * 60 * 1000),
             Self::ContextGuard | Self::NoProgress => None,
         }

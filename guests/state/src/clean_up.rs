@@ -15,7 +15,7 @@ use crate::{
 const HOUR_MS: i64 = 60 * 60 * 1000;
 const DAY_MS: i64 = 24 * HOUR_MS;
 
-/// Age from which a session of which no file has changed is dead, in milliseconds: the seed's 24 hours.
+/// Age from which a session of which no file has changed is dead, in milliseconds: the original's 24 hours.
 const SESSION_MS: i64 = DAY_MS;
 
 /// Most folders of sessions that ended and were not taken up again, whatever their age: looking at each costs time.
@@ -53,7 +53,7 @@ const fn rule(
     Rule { folder, before, after, max_age_ms, max_files, is_urgent: false }
 }
 
-/// What stays how long. Ages are the seed's where it has one; for records a month, and a count against many sessions a day.
+/// What stays how long. Ages are the original's where it has one; for records a month, and a count against many sessions a day.
 const RULES: &[Rule] = &[
     Rule { is_urgent: true, ..rule("state/checkpoints", ("checkpoint-", ".json"), DAY_MS, 20) },
     Rule { is_urgent: true, ..rule("state/checkpoints", ("wisdom-", ".md"), DAY_MS, 20) },

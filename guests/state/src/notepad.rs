@@ -15,7 +15,7 @@ use crate::{
     text::{cut_marked, units},
 };
 
-/// Largest file that we make, in bytes: the seed's number. A larger one is the user's and is left as it is.
+/// Largest file that we make, in bytes: the original's number. A larger one is the user's and is left as it is.
 pub const MAX_NOTEPAD_BYTES: usize = 8192;
 
 /// Longest priority context, in UTF-16 units: it is in every session, so it has to be short.

@@ -20,7 +20,7 @@ const FILE: &str = "skill-active-state.json";
 
 const MINUTE_MS: i64 = 60 * 1000;
 
-/// How far a skill that is no mode holds the agent: the seed's three levels.
+/// How far a skill that is no mode holds the agent: the original's three levels.
 struct Protection {
     /// Refusals after which it lets go.
     max_refusals: u64,

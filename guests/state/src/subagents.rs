@@ -1,5 +1,5 @@
 //! The subagents of a session: `state/sessions/ID/subagent-tracking-state.json`, and a copy in `state/subagent-tracking.json`,
-//! where the seed has it; the copy is of the session that wrote last and names it.
+//! where the original has it; the copy is of the session that wrote last and names it.
 
 use serde_json::{Map, Value};
 

@@ -14,7 +14,7 @@ const MAX_ERROR_UNITS: usize = 503;
 /// Longest name of a tool, in UTF-16 units.
 const MAX_NAME_UNITS: usize = 128;
 
-/// How long a failure is worth a word, in milliseconds: 60 seconds, the seed's number.
+/// How long a failure is worth a word, in milliseconds: 60 seconds, the original's number.
 const LIFE_MS: i64 = 60_000;
 
 /// A tool that failed a moment ago.

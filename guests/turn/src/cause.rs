@@ -22,7 +22,7 @@ pub enum Cause {
     WakeUp,
 }
 
-/// Fill of the context from which another turn is a risk, in percent: the seed's number.
+/// Fill of the context from which another turn is a risk, in percent: the original's number.
 pub const CRITICAL_PERCENT: u64 = 95;
 
 /// How much of a reason is looked at, in UTF-16 units: the message of an error, not its trace.

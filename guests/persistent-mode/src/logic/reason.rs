@@ -13,7 +13,7 @@ const MAX_QUOTE_UNITS: usize = 500;
 /// Longest phase or tool name that is quoted, in UTF-16 units.
 const MAX_NAME_UNITS: usize = 60;
 
-/// From this many failures of the same call another try is no use: the seed's number.
+/// From this many failures of the same call another try is no use: the original's number.
 const RETRIES_BEFORE_CHANGE: u64 = 5;
 
 /// The line that says how to end, in the words of this installation and of the older plugin.

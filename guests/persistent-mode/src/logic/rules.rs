@@ -14,7 +14,7 @@ use super::{
 const RALPH_MAX_ITERATIONS: u64 = 100;
 const RALPH_EXTENSION: u64 = 10;
 
-/// Refusals after which a mode ends: the seed's numbers. Those of ralplan count for 45 minutes, a team's for 5.
+/// Refusals after which a mode ends: the original's numbers. Those of ralplan count for 45 minutes, a team's for 5.
 const AUTOPILOT_MAX_REFUSALS: u64 = 20;
 const TEAM_MAX_REFUSALS: u64 = 20;
 const RALPLAN_MAX_REFUSALS: u64 = 30;

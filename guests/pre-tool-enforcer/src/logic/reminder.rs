@@ -6,7 +6,7 @@ use serde_json::Value;
 /// Longest text of a call that is repeated in a reminder, in UTF-16 units.
 const MAX_QUOTE_UNITS: usize = 120;
 
-/// What is said while a mode is on: the seed's words.
+/// What is said while a mode is on: the original's words.
 pub const BOULDER: &str = "The boulder never stops. Continue until all tasks complete.";
 
 /// A reminder that a tool has of its own.

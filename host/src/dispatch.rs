@@ -253,6 +253,7 @@ fn call(handlers: &[Handler], event: &Arc<Event>, surroundings: &Arc<Surrounding
         let grants = Grants::of(&guest.requests(), guest.granted(), &withheld);
         let paths = surroundings.config.paths.clone();
         Call {
+            imports: guest.imports(),
             code: Box::new(move || guest.code(&paths)),
             event: Arc::clone(event),
             surroundings: Arc::clone(surroundings),

@@ -43,18 +43,30 @@ pub struct EventHandle;
 #[derive(Debug)]
 pub struct EffectsHandle;
 
-/// Adds `omc:hook` to a linker.
-pub(crate) fn add_to_linker(linker: &mut Linker<GuestState>) -> wasmtime::Result<()> {
+/// Adds those interfaces of `omc:hook` to a linker that are `wanted`.
+pub(crate) fn add_to_linker(
+    linker: &mut Linker<GuestState>,
+    wanted: &dyn Fn(&str) -> bool,
+) -> wasmtime::Result<()> {
     type Own = HasSelf<GuestState>;
-    wit::types::add_to_linker::<_, Own>(linker, |state| state)?;
-    wit::log::add_to_linker::<_, Own>(linker, |state| state)?;
-    wit::settings::add_to_linker::<_, Own>(linker, |state| state)?;
-    wit::state_lock::add_to_linker::<_, Own>(linker, |state| state)?;
-    wit::transcript::add_to_linker::<_, Own>(linker, |state| state)?;
-    wit::environment::add_to_linker::<_, Own>(linker, |state| state)?;
-    wit::project_files::add_to_linker::<_, Own>(linker, |state| state)?;
-    wit::git::add_to_linker::<_, Own>(linker, |state| state)?;
-    wit::session_environment::add_to_linker::<_, Own>(linker, |state| state)?;
+    macro_rules! add {
+        ($($interface:ident $name:literal),+ $(,)?) => {$(
+            if wanted(concat!("omc:hook/", $name)) {
+                wit::$interface::add_to_linker::<_, Own>(linker, |state| state)?;
+            }
+        )+};
+    }
+    add! {
+        types "types",
+        log "log",
+        settings "settings",
+        state_lock "state-lock",
+        transcript "transcript",
+        environment "environment",
+        project_files "project-files",
+        git "git",
+        session_environment "session-environment",
+    }
     Ok(())
 }
 

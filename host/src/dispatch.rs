@@ -158,7 +158,7 @@ pub(crate) fn answer(
 
     let registry = Registry::load(&paths);
     notes.extend(registry.problem.as_ref().map(|problem| with_causes(problem)));
-    let mut handlers = registry.select(event, config);
+    let mut handlers = registry.select(event, surroundings);
     if unreadable.is_some() {
         handlers.retain(|handler| handler.policy.required);
     }

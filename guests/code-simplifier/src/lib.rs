@@ -25,7 +25,7 @@ pub struct CodeSimplifier;
 
 omc_guest::export!(CodeSimplifier, {
     "description": "Has changed code simplified before a turn ends, if the user wants that",
-    "subscriptions": [{"event": "stop", "order": 300}],
+    "subscriptions": [{"event": "stop", "order": 300, "when": ["setting:codeSimplifier.enabled"]}],
     "requests": [
         {"capability": "omc", "scope": ["rw:/omc/state"], "reason": "notes which files a session was asked about, and sees whether a mode is at work"},
         {"capability": "git", "reason": "knows from it which files were changed"},

@@ -26,8 +26,8 @@ omc_guest::export!(ContextGuard, {
     "description": "Asks for a compaction before the context is full",
     "subscriptions": [
         {"event": "stop", "order": 100},
-        {"event": "pre-compact", "order": 900},
-        {"event": "session-start", "matcher": "compact", "order": 900}
+        {"event": "pre-compact", "order": 900, "when": ["file:/omc/state/sessions/{session}/context-guard-stop-breaker.json"]},
+        {"event": "session-start", "matcher": "compact", "order": 900, "when": ["file:/omc/state/sessions/{session}/context-guard-stop-breaker.json"]}
     ],
     "requests": [
         {"capability": "omc", "scope": ["rw:/omc/state"], "reason": "counts its refusals for each session, and reads what the status line noted"},

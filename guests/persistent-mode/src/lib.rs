@@ -26,10 +26,11 @@ pub struct PersistentMode;
 omc_guest::export!(PersistentMode, {
     "description": "Keeps the agent at work while a mode such as ralph, or a skill, is on and not done",
     "subscriptions": [
-        {"event": "stop", "order": 200},
+        {"event": "stop", "order": 200, "when": ["file:/omc/state/sessions/{session}/*-state.json", "file:/omc/state/*-state.json"]},
         {"event": "pre-tool-use", "matcher": "Skill|SlashCommand", "order": 200},
-        {"event": "post-tool-use", "order": 200},
-        {"event": "post-tool-use-failure", "order": 200}
+        {"event": "post-tool-use", "matcher": "Skill|SlashCommand", "order": 200},
+        {"event": "post-tool-use", "order": 200, "when": ["file:/omc/state/sessions/{session}/no-progress-stop-breaker.json"]},
+        {"event": "post-tool-use-failure", "order": 200, "when": ["file:/omc/state/sessions/{session}/no-progress-stop-breaker.json"]}
     ],
     "requests": [
         {"capability": "omc", "scope": ["rw:/omc/state", "ro:/omc/prd.json", "ro:/omc/ultragoal"], "reason": "reads the states of the modes and what they work through, and counts in the states"},

@@ -46,8 +46,8 @@ omc_guest::export!(PostToolVerifier, {
     "description": "Tells failures from successes, keeps what agents want to be remembered, counts, and watches the context",
     "subscriptions": [
         {"event": "post-tool-use", "order": 100},
-        {"event": "stop", "order": 50},
-        {"event": "subagent-stop", "order": 50}
+        {"event": "stop", "order": 50, "when": ["payload:<remember"]},
+        {"event": "subagent-stop", "order": 50, "when": ["payload:<remember"]}
     ],
     "requests": [
         {"capability": "omc", "scope": ["rw:/omc"], "reason": "keeps notes in the notepad, counts in the session's state, reads the tracker of subagents"},

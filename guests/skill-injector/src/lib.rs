@@ -39,7 +39,9 @@ pub struct SkillInjector;
 
 omc_guest::export!(SkillInjector, {
     "description": "Tells the model which learned skills fit a prompt",
-    "subscriptions": [{"event": "user-prompt-submit", "order": 200}],
+    "subscriptions": [{"event": "user-prompt-submit", "order": 200, "when": [
+        "file:/omc/skills", "file:/omc-user/skills", "read:project:.agents/skills", "read:agent:skills/omc-learned"
+    ]}],
     "requests": [
         {"capability": "omc", "scope": ["ro:/omc/skills", "ro:/omc-user/skills", "rw:/omc/state"], "reason": "reads the skills of the project and of the user, and notes which a session was told of"},
         {"capability": "read", "scope": ["project:.agents/skills/**/*.md", "agent:skills/omc-learned/**/*.md"], "reason": "reads the skills that agents share and those that were learned"},

@@ -184,6 +184,19 @@ mod tests {
     }
 
     #[test]
+    fn the_subscription_lets_every_wish_through() {
+        // The host calls the guest only for prompts with one of these words.
+        let words: Vec<&str> =
+            include_str!("../lib.rs").split("\"payload:").skip(1).filter_map(|rest| rest.split('"').next()).collect();
+        let conditional = [", always ", ", never ", ", you should ", ", should "];
+        for phrase in [PHRASES, LABELS, ORDERS, KOREAN, &conditional].concat() {
+            for phrase in [phrase.to_owned(), phrase.replace('\'', "’")] {
+                assert!(words.iter().any(|word| phrase.contains(word)), "{phrase}");
+            }
+        }
+    }
+
+    #[test]
     fn reports_questions_quotations_and_code_are_no_wishes() {
         for line in [
             "",

@@ -35,6 +35,10 @@ const TICK: Duration = Duration::from_millis(10);
 /// Stack for the host functions that a guest calls, in bytes, beside the guest's own: an overflow of the guest never meets it.
 const HOST_STACK_BYTES: usize = 1024 * 1024;
 
+/// What a thread asks the allocator for at its start, in bytes, to give it back at once: glibc grows the heap of a thread by a page
+/// at a time, a system call each, and keeps what it has. A call needs about this much, and less than that is not a mapping of its own.
+const ARENA_BYTES: usize = 120 * 1024;
+
 /// The engines of this process, each with its linker. One engine has one size of stack, and nearly always there is one.
 #[derive(Default)]
 pub(crate) struct Runtime {
@@ -93,6 +97,7 @@ impl Runtime {
             };
             let sender = sender.clone();
             let work = move || {
+                drop(Vec::<u8>::with_capacity(ARENA_BYTES));
                 let called = catch_unwind(AssertUnwindSafe(|| call.run(&linked, began)))
                     .unwrap_or_else(|_| Called::failed(Fault::host("the host's own code panicked"), began.elapsed()));
                 // Nobody listens after the deadline.

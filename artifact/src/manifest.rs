@@ -453,11 +453,14 @@ mod tests {
     #[test]
     fn conditions_are_checked_when_a_manifest_is_read() {
         let with = |when: &str| {
-            let json = format!(r#"{{"name": "a", "version": "1", "subscriptions": [{{"event": "stop", "when": {when}}}]}}"#);
+            let json =
+                format!(r#"{{"name": "a", "version": "1", "subscriptions": [{{"event": "stop", "when": {when}}}]}}"#);
             Manifest::parse(json.as_bytes())
         };
         assert_eq!(with(r#"["file:/omc/wiki", "moon:full"]"#).unwrap().subscriptions[0].when.len(), 2);
-        assert!(matches!(with(r#"["file:/etc"]"#), Err(ManifestError::Condition(condition)) if condition == "file:/etc"));
+        assert!(
+            matches!(with(r#"["file:/etc"]"#), Err(ManifestError::Condition(condition)) if condition == "file:/etc")
+        );
         let many = serde_json::to_string(&vec!["payload:x"; MAX_ENTRIES + 1]).unwrap();
         assert!(matches!(with(&many), Err(ManifestError::TooMany { .. })));
     }

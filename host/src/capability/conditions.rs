@@ -53,7 +53,12 @@ fn holds(condition: Condition<'_>, event: &Event, surroundings: &Surroundings) -
 
 /// Whether something of this name is in an `.omc` directory.
 fn has_file(dir: &OmcDir, path: &str, session: Option<&str>) -> bool {
-    let Ok(Some(dir)) = dir.handle() else { return false };
+    let dir = match dir.handle() {
+        Ok(Some(dir)) => dir,
+        Ok(None) => return false,
+        // The guest is called and refused, so that the trail says what is wrong with the directory.
+        Err(_) => return true,
+    };
     let (folders, name) = path.rsplit_once('/').map_or((None, path), |(folders, name)| (Some(folders), name));
     let of_session = |part| if part == SESSION { session } else { Some(part) };
     let mut folder = None;
@@ -101,8 +106,10 @@ fn is_near(event: &Event, surroundings: &Surroundings, path: &str) -> bool {
         Some(Err(omc_tool::TooMany)) => return true,
         None => Vec::new(),
     };
-    let other = || ["/tool_input/file_path", "/tool_input/path"].into_iter().filter_map(|at| event.pointer(at)?.as_str());
-    let files: Vec<&str> = if files.is_empty() { other().collect() } else { files.iter().map(String::as_str).collect() };
+    let other =
+        || ["/tool_input/file_path", "/tool_input/path"].into_iter().filter_map(|at| event.pointer(at)?.as_str());
+    let files: Vec<&str> =
+        if files.is_empty() { other().collect() } else { files.iter().map(String::as_str).collect() };
     if files.is_empty() {
         return false;
     }
@@ -272,7 +279,9 @@ mod tests {
         ] {
             assert!(scratch.hold(&["payload:<remember"], &more), "{more}");
         }
-        for more in [json!({"tool_response": "remember"}), json!({"<remember>": 1}), json!({"tool_response": "<remembe"})] {
+        for more in
+            [json!({"tool_response": "remember"}), json!({"<remember>": 1}), json!({"tool_response": "<remembe"})]
+        {
             assert!(!scratch.hold(&["payload:<remember"], &more), "{more}");
         }
     }

@@ -44,10 +44,7 @@ pub struct EventHandle;
 pub struct EffectsHandle;
 
 /// Adds those interfaces of `omc:hook` to a linker that are `wanted`.
-pub(crate) fn add_to_linker(
-    linker: &mut Linker<GuestState>,
-    wanted: &dyn Fn(&str) -> bool,
-) -> wasmtime::Result<()> {
+pub(crate) fn add_to_linker(linker: &mut Linker<GuestState>, wanted: &dyn Fn(&str) -> bool) -> wasmtime::Result<()> {
     type Own = HasSelf<GuestState>;
     macro_rules! add {
         ($($interface:ident $name:literal),+ $(,)?) => {$(

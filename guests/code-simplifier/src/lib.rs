@@ -7,11 +7,11 @@
 
 pub mod logic;
 
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 use omc_guest::git::{self, ChangeKind};
 use omc_guest::{Decision, Effects, Error, Event, EventKind, Guest, log, settings, state_lock};
-use omc_state::{Locker, SessionId, Store};
+use omc_state::{SessionId, Store};
 use omc_turn::Turn;
 
 use logic::{DEFAULT_EXTENSIONS, DEFAULT_MAX_FILES, refusal, to_simplify};
@@ -50,17 +50,6 @@ impl Guest for CodeSimplifier {
     }
 }
 
-/// The host's locks.
-struct HostLocks;
-
-impl Locker for HostLocks {
-    type Guard = state_lock::Lock;
-
-    fn lock(&self, name: &str, wait: Duration) -> Option<Self::Guard> {
-        state_lock::acquire(name, wait)
-    }
-}
-
 /// The words for files that the session was not asked about yet, if there are any.
 fn ask(store: &Store, session: &SessionId) -> Option<String> {
     let changes = match git::changed_paths(MAX_CHANGES) {
@@ -77,7 +66,7 @@ fn ask(store: &Store, session: &SessionId) -> Option<String> {
     let present =
         || changes.paths.iter().filter(|change| change.kind != ChangeKind::Deleted).map(|change| change.path.as_str());
 
-    let noted = store.locked(&HostLocks, session, |store| {
+    let noted = store.locked(&state_lock::acquire, session, |store| {
         let known = store.read_simplified(session, &head);
         let files = to_simplify(present(), &extensions, &known);
         if !files.is_empty() {
@@ -88,7 +77,7 @@ fn ask(store: &Store, session: &SessionId) -> Option<String> {
     match noted {
         Ok(files) => refusal(&files, max_files),
         Err(error) => {
-            log::warn(&format!("let the agent stop: {error}"));
+            log::warn(&format!("let the agent stop: {}", error.chain()));
             None
         }
     }

@@ -238,12 +238,46 @@ fn a_cancel_without_the_lock_still_leaves_its_signal_and_says_what_failed() {
 }
 
 #[test]
-fn a_state_that_cannot_be_written_costs_only_the_state() {
+fn a_mode_whose_state_cannot_be_written_is_not_announced_and_does_not_start() {
+    for (prompt, blocked, started, said) in [
+        ("/ralph fix src/parser.rs", RALPH, ULTRAWORK, "[NOT STARTED: RALPH]"),
+        ("/ralph fix src/parser.rs", ULTRAWORK, RALPH, "[NOT STARTED: RALPH]"),
+        ("autopilot and ultrawork on src/a.rs", ULTRAWORK, AUTOPILOT, "[NOT STARTED: AUTOPILOT, ULTRAWORK]"),
+        ("ralph make the shop nicer", RALPLAN, RALPH, "[NOT STARTED: RALPLAN]"),
+    ] {
+        let omc = omc();
+        fs::create_dir_all(omc.path().join(blocked).join("x")).expect("a folder");
+        let outcome = send(&omc, prompt);
+        assert!(outcome.context[0].starts_with(said), "{prompt}: {:?}", outcome.context);
+        assert!(!outcome.context[0].contains("MAGIC KEYWORD"), "{prompt}: {:?}", outcome.context);
+        assert!(outcome.logged.iter().any(|line| line.starts_with("warn: not started")), "{:?}", outcome.logged);
+        assert!(!exists(&omc, started) || read(&omc, started)["active"] == false, "{prompt}");
+        assert_eq!(stop(&omc), None, "{prompt}");
+    }
+}
+
+#[test]
+fn what_does_not_depend_on_a_state_is_said_although_none_can_be_written() {
     let omc = omc();
-    fs::create_dir_all(omc.path().join(RALPH).join("x")).expect("a folder");
-    let outcome = send(&omc, "ralph fix src/parser.rs");
-    assert!(outcome.context[0].starts_with("[MAGIC KEYWORD: RALPH]"));
-    assert!(outcome.logged[0].contains("warn: not every state was written"), "{:?}", outcome.logged);
+    let mut world = world(&omc, "ultrathink, then ralph fix src/parser.rs, and deslop it", &json!({}));
+    world.locks_are_free = false;
+    let context = world.call::<KeywordDetector>().context;
+    for said in ["<think-mode>", "[MAGIC KEYWORD: AI-SLOP-CLEANER]", "[NOT STARTED: RALPH]"] {
+        assert!(context[0].contains(said), "{said}: {context:?}");
+    }
+    assert!(is_empty(omc.path()));
+}
+
+#[test]
+fn a_start_that_fails_leaves_the_work_that_is_going_on() {
+    let omc = omc();
+    plant(&omc, RALPH, &at_work("s1", "port the parser"));
+    fs::create_dir_all(omc.path().join(ULTRAWORK).join("x")).expect("a folder");
+    send(&omc, "ralph fix src/other.rs");
+    assert_eq!(
+        (&read(&omc, RALPH)["iteration"], &read(&omc, RALPH)["prompt"]),
+        (&json!(37), &json!("port the parser"))
+    );
 }
 
 #[test]

@@ -127,7 +127,7 @@ impl After<'_> {
     fn count(&self, tool: &str) -> u64 {
         let Some(session) = &self.session else { return 0 };
         self.store.count_tool(&state_lock::acquire, session, tool, self.now).unwrap_or_else(|error| {
-            log::warn(&format!("the use of a tool was not counted: {error}"));
+            log::warn(&format!("the use of a tool was not counted: {}", error.chain()));
             0
         })
     }
@@ -222,7 +222,7 @@ impl After<'_> {
     fn deliverables(&self) -> Option<String> {
         let session = self.session.as_ref().filter(|_| self.event.subagent_id().is_none())?;
         let taken = self.store.take_deliverable_issues(&state_lock::acquire, session).unwrap_or_else(|error| {
-            log::warn(&format!("missing deliverables were not told: {error}"));
+            log::warn(&format!("missing deliverables were not told: {}", error.chain()));
             None
         });
         taken.as_ref().map(notes::deliverables)
@@ -240,7 +240,7 @@ impl After<'_> {
     fn claim(&self, kinds: &[&str], cooldown_ms: i64) -> bool {
         let Some(session) = &self.session else { return true };
         self.store.claim_advice(&state_lock::acquire, session, kinds, cooldown_ms, self.now).unwrap_or_else(|error| {
-            log::warn(&format!("a note was not noted: {error}"));
+            log::warn(&format!("a note was not noted: {}", error.chain()));
             true
         })
     }
@@ -262,7 +262,7 @@ impl After<'_> {
             found.retain(|note| note.is_priority || !known.iter().any(|entry| entry.content == note.text));
         }
         if let Err(error) = self.store.remember(&state_lock::acquire, &found, self.now) {
-            log::warn(&format!("{} notes were not kept: {error}", found.len()));
+            log::warn(&format!("{} notes were not kept: {}", found.len(), error.chain()));
         }
     }
 }

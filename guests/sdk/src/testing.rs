@@ -30,6 +30,7 @@ use omc_tool::{Output, ToolCall};
 use crate::bindings::omc::hook::types;
 use crate::git::{Change, Changes};
 use crate::project_files::{Entry, Found, Root};
+use crate::state_lock::LockError;
 use crate::{AccessError, Decision, EffectError, Effects, Error, Event, Guest};
 
 thread_local! {
@@ -46,6 +47,8 @@ const MESSAGE_UNITS: usize = 4_000;
 const MAX_FILE_BYTES: u32 = 1024 * 1024;
 /// Most entries of an answer: the host's limit.
 const MAX_ENTRIES: u32 = 4_096;
+/// Longest name of a lock, in bytes: the host's limit.
+const MAX_LOCK_NAME_BYTES: usize = 64;
 /// Longest value of a variable, in bytes: the host's limit.
 const MAX_VARIABLE_BYTES: usize = 4 * 1024;
 /// Most variables of a call: the host's limit.
@@ -216,8 +219,13 @@ impl World {
         self.omc_user_dir.clone()
     }
 
-    pub(crate) fn lock(&self, _name: &str, _wait: Duration) -> bool {
-        self.locks_are_free
+    /// Waiting changes nothing here: a lock is free, or somebody holds it for ever.
+    pub(crate) fn lock(&self, name: &str, _wait: Duration) -> Result<(), LockError> {
+        let plain = |byte: u8| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-');
+        if name.is_empty() || name.len() > MAX_LOCK_NAME_BYTES || !name.bytes().all(plain) {
+            return Err(LockError::Other(format!("`{name}` is no name of a lock")));
+        }
+        if self.locks_are_free { Ok(()) } else { Err(LockError::TimedOut) }
     }
 
     pub(crate) fn transcript_tail(&self, max_bytes: u32) -> Option<String> {
@@ -487,7 +495,7 @@ mod tests {
 
     use super::*;
     use crate::git::{self, ChangeKind};
-    use crate::{ToolKind, project_files, session_environment};
+    use crate::{ToolKind, project_files, session_environment, state_lock};
 
     /// Does what a test asks of it, inside a call.
     struct Guided;
@@ -569,6 +577,20 @@ mod tests {
             assert_eq!((git::branch(), git::head()), (Ok(Some("main".to_owned())), Ok(None)));
             assert_eq!(git::changed_paths(9), Ok(Changes { paths: vec![change], complete: true }));
         });
+    }
+
+    #[test]
+    fn a_lock_that_is_not_to_be_had_says_why() {
+        let mut world = World::new("stop", json!({}));
+        let acquire = |name: &str| state_lock::acquire(name, Duration::ZERO).err();
+        inside(&world, move |_| {
+            assert_eq!(acquire("project"), None);
+            for name in ["", "A", "a/b", "a".repeat(65).as_str()] {
+                assert!(matches!(acquire(name), Some(LockError::Other(_))), "{name}");
+            }
+        });
+        world.locks_are_free = false;
+        inside(&world, move |_| assert_eq!(acquire("project"), Some(LockError::TimedOut)));
     }
 
     #[test]

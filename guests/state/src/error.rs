@@ -64,11 +64,13 @@ pub enum Error {
         /// The limit.
         max_units: usize,
     },
-    /// Somebody else held the lock for the whole time that we could wait.
-    #[error("failed to get the lock `{name}` in time")]
-    Busy {
+    /// The lock was not to be had: mostly, as somebody else held it for the whole time that we could wait.
+    #[error("failed to get the lock `{name}`")]
+    Lock {
         /// Name of the lock.
         name: String,
+        /// What the locker said.
+        source: Box<dyn std::error::Error + Send + Sync>,
     },
 }
 

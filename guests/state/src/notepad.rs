@@ -647,7 +647,7 @@ mod tests {
     fn nothing_is_written_without_a_lock_or_over_what_cannot_be_read() {
         let (folder, store) = store();
         let note = [Note { is_priority: false, text: "x".to_owned() }];
-        assert!(matches!(store.remember(&NeverFree, &note, now()), Err(Error::Busy { .. })));
+        assert!(matches!(store.remember(&NeverFree, &note, now()), Err(Error::Lock { .. })));
         assert!(store.read_notepad().expect("a read").is_none());
         plant(&folder, FILE, b"\xff\xfe my own words");
         let locker = ThreadLocker::default();

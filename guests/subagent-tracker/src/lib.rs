@@ -96,7 +96,7 @@ impl Agent {
             }
         });
         if let Err(error) = kept {
-            log::warn(&format!("the start of an agent was not kept: {error}"));
+            log::warn(&format!("the start of an agent was not kept: {}", error.chain()));
         }
     }
 
@@ -116,7 +116,7 @@ impl Agent {
             trace(store, session, line, self.now);
         });
         if let Err(error) = kept {
-            log::warn(&format!("the end of an agent was not kept: {error}"));
+            log::warn(&format!("the end of an agent was not kept: {}", error.chain()));
         }
     }
 
@@ -131,7 +131,7 @@ impl Agent {
 fn trace(store: &Store, session: &SessionId, mut line: Map<String, Value>, now: Timestamp) {
     line.retain(|_, value| !value.is_null());
     if let Err(error) = store.trace(session, line, now) {
-        log::warn(&format!("an agent was not traced: {error}"));
+        log::warn(&format!("an agent was not traced: {}", error.chain()));
     }
 }
 

@@ -34,6 +34,7 @@ const HEADERS: &[&str] = &[
     // Prompts.
     "[MAGIC KEYWORD",
     "[MODE: ",
+    "[NOT STARTED: ",
     "[TASK-SIZE",
     "[PROMPT TRANSLATION",
     "[TDD MODE ACTIVATED",

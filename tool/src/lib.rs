@@ -49,6 +49,11 @@ impl ToolKind {
     const NAMED: [Self; 8] =
         [Self::Read, Self::Write, Self::Edit, Self::Delete, Self::Execute, Self::Network, Self::Agent, Self::Mcp];
 
+    /// What an agent's tool of that name does, as far as the name alone tells.
+    pub fn of_tool(agent: &str, tool: &str) -> Self {
+        table::find(agent, tool).kind
+    }
+
     /// The kind of that name; a name that is not known here, as of a newer host, is that of [`Other`](Self::Other).
     pub fn from_name(name: &str) -> Self {
         Self::NAMED.into_iter().find(|kind| kind.name() == name).unwrap_or(Self::Other)

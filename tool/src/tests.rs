@@ -61,6 +61,7 @@ fn a_tool_has_the_same_kind_with_every_agent() {
         ("claude", "", ToolKind::Other),
     ] {
         assert_eq!(call(agent, name, &none).kind(), kind, "{agent} {name}");
+        assert_eq!(ToolKind::of_tool(agent, name), kind, "{agent} {name}");
     }
 }
 

@@ -36,6 +36,14 @@ pub enum Error {
         /// The file.
         path: PathBuf,
     },
+    /// What was to be written is nested deeper than it could be read again.
+    #[error("what is to be written to `{}` is nested deeper than {max_depth} levels", path.display())]
+    TooDeep {
+        /// The file.
+        path: PathBuf,
+        /// The limit.
+        max_depth: usize,
+    },
     /// The file is not the JSON that belongs there.
     #[error("`{}` is corrupt", path.display())]
     Corrupt {

@@ -2,7 +2,9 @@
 //! full the context is.
 //!
 //! On PostToolUse every use is counted; what is then said depends on the tool. `<remember>` is looked for only where an agent
-//! speaks: in the result of a subagent, and in the last words of a turn. Nothing is written outside `.omc`.
+//! speaks: in the result of a subagent, and in the last words of a turn. Codex has no event for a tool that failed and sends
+//! this one, so its failures are recorded here for the next Stop, as `tool-failure` does it for other agents. Nothing is written
+//! outside `.omc`.
 
 pub mod logic;
 mod payload;
@@ -11,7 +13,7 @@ use std::time::SystemTime;
 
 use omc_guest::{Decision, Effects, Error, Event, EventKind, Guest, environment, log, state_lock, transcript};
 use omc_state::notepad::Section;
-use omc_state::{SessionId, Store, Timestamp, context, remember};
+use omc_state::{SessionId, Store, Timestamp, ToolFailure, context, remember};
 
 use logic::command::{Ending, ending};
 use logic::ends;
@@ -136,7 +138,10 @@ impl After<'_> {
         let output = self.event.tool_result().unwrap_or_default();
         match ending(&output, self.event.tool_failed()) {
             Ending::Soft(code) => Some(notes::soft_exit(code)),
-            Ending::Badly => Some(notes::COMMAND_FAILED.to_owned()),
+            Ending::Badly => {
+                self.record_failure(&output);
+                Some(notes::COMMAND_FAILED.to_owned())
+            }
             Ending::Well if payload::is_in_background(self.event) => self.routine(notes::BACKGROUND),
             Ending::Well => None,
         }
@@ -177,7 +182,22 @@ impl After<'_> {
     }
 
     fn change(&self, failed: &str, done: Routine) -> Option<String> {
-        if payload::evidence(self.event).is_failure() { Some(failed.to_owned()) } else { self.routine(done) }
+        if !payload::evidence(self.event).is_failure() {
+            return self.routine(done);
+        }
+        self.record_failure(&self.event.tool_result().unwrap_or_default());
+        Some(failed.to_owned())
+    }
+
+    /// Records a failure of which the agent has no event of its own.
+    fn record_failure(&self, output: &str) {
+        let Some(session) = self.session.as_ref().filter(|_| self.event.agent() == "codex") else { return };
+        let tool = self.event.tool_name().unwrap_or_default();
+        let input = self.event.field("/tool_input").map(|input| input.to_string()).unwrap_or_default();
+        let failure = ToolFailure { tool_name: &tool, input: &input, error: output.trim() };
+        if let Err(error) = self.store.record_tool_error(&state_lock::acquire, session, &failure, self.now) {
+            log::warn(&format!("a failure was not recorded: {}", error.chain()));
+        }
     }
 
     fn todo(&self) -> Option<String> {

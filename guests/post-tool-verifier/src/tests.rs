@@ -57,6 +57,29 @@ fn both_shapes_of_a_result_are_judged() {
 }
 
 #[test]
+fn what_fails_in_codex_is_recorded_for_the_next_stop() {
+    for (agent, tool, response, recorded) in [
+        ("codex", "Bash", json!("Exit code: 101\nWall time: 1 seconds\nOutput:\nerror: could not compile"), true),
+        ("codex", "Bash", json!({"output": "boom", "metadata": {"exit_code": 2}}), true),
+        ("codex", "Bash", json!({"output": "fatal: not a git repository", "exit_code": 128}), true),
+        ("codex", "apply_patch", json!("error: apply_patch verification failed"), true),
+        ("codex", "Bash", json!("Exit code: 0\nOutput:\nok"), false),
+        ("codex", "apply_patch", json!("Success. Updated the following files:\nM a.rs"), false),
+        ("claude", "Bash", json!("fatal: not a git repository"), false),
+    ] {
+        let omc = omc();
+        let mut world =
+            world(&omc, &json!({"tool_name": tool, "tool_input": {"command": "x"}, "tool_response": response}));
+        agent.clone_into(&mut world.agent);
+        said(&world.call::<PostToolVerifier>());
+        let store = Store::new(omc.path());
+        let session = SessionId::parse("s1").expect("an id");
+        let failure = store.read_tool_error(&session, SystemTime::now().into());
+        assert_eq!(failure.is_some(), recorded, "{agent} {tool} {response}");
+    }
+}
+
+#[test]
 fn only_the_flag_means_background() {
     for (input, quiet, spoken) in [
         (json!({"run_in_background": true}), "0", true),

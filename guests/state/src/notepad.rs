@@ -678,6 +678,10 @@ mod tests {
             Just("\r\n".to_owned()),
             Just("<!-- x -->".to_owned()),
             Just("<!--".to_owned()),
+            Just("-->".to_owned()),
+            Just("\n## MANUAL \u{a0}\n".to_owned()),
+            Just("\n\\\\### 2026-01-02 03:04\t\n".to_owned()),
+            "[ \t\u{a0}\u{3000}\u{feff}\u{2028}\u{b}]{1,2}",
             Just("# ".to_owned()),
             "[ -~가-힣]{0,6}",
         ];

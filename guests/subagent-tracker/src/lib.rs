@@ -94,8 +94,9 @@ impl Agent {
                 line.insert("model".to_owned(), start.model.map(|model| one_line(model, MAX_NAME_UNITS)).into());
                 trace(store, session, line, self.now);
             }
+            store.show_agent_start(session, &start, self.now)
         });
-        if let Err(error) = kept {
+        if let Err(error) = kept.flatten() {
             log::warn(&format!("the start of an agent was not kept: {}", error.chain()));
         }
     }
@@ -114,8 +115,9 @@ impl Agent {
             line.insert("success".to_owned(), stop.succeeded.into());
             line.insert("duration_ms".to_owned(), worked.into());
             trace(store, session, line, self.now);
+            store.show_agent_stop(session, &stop, self.now)
         });
-        if let Err(error) = kept {
+        if let Err(error) = kept.flatten() {
             log::warn(&format!("the end of an agent was not kept: {}", error.chain()));
         }
     }
@@ -188,6 +190,8 @@ mod tests {
         assert_eq!((&kept["total_completed"], &kept["agents"][0]["status"]), (&json!(1), &json!("completed")));
         assert_eq!(kept["agents"][0]["output_summary"].as_str().expect("a text").len(), 503);
         assert_eq!(trace_lines(&omc)[1]["success"], true);
+        let board = fs::read_to_string(omc.path().join("state/sessions/s1/mission-state.json")).expect("a board");
+        assert!(board.contains("session:s1:none") && board.contains("\"done\""), "{board}");
     }
 
     #[test]

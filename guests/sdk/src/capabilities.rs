@@ -376,6 +376,19 @@ pub mod git {
         #[cfg(not(target_arch = "wasm32"))]
         World::with_current(|world| world.changed_paths(max_entries))
     }
+
+    /// Numbers (from 1) of the lines of a modified file that its last commit does not have, at most `max_lines`, 4,096 at most.
+    ///
+    /// # Errors
+    ///
+    /// [`AccessError::NotFound`] if the project is no git work tree, or no git is installed; [`AccessError::Other`] if git was
+    /// not done in half a second, or the path leads out of the work tree.
+    pub fn added_lines(path: &str, max_lines: u32) -> Result<Vec<u32>, AccessError> {
+        #[cfg(target_arch = "wasm32")]
+        return host::added_lines(path, max_lines).map_err(AccessError::from);
+        #[cfg(not(target_arch = "wasm32"))]
+        World::with_current(|world| world.added_lines(path, max_lines))
+    }
 }
 
 /// Variables for the commands that the agent runs later in the session, by the names that the manifest requests.

@@ -105,6 +105,8 @@ pub struct Repository {
     pub head: Option<String>,
     /// The paths that differ from it.
     pub changes: Vec<Change>,
+    /// Numbers of the lines of modified files that it does not have.
+    pub added_lines: BTreeMap<String, Vec<u32>>,
 }
 
 /// What a guest did with an event.
@@ -424,6 +426,11 @@ impl World {
         Ok(Changes { paths, complete })
     }
 
+    pub(crate) fn added_lines(&self, path: &str, max_lines: u32) -> Result<Vec<u32>, AccessError> {
+        let lines = self.repository()?.added_lines.get(path).cloned().unwrap_or_default();
+        Ok(lines.into_iter().take(max_lines.min(MAX_ENTRIES) as usize).collect())
+    }
+
     pub(crate) fn set_session_variable(&mut self, name: &str, value: &str) -> Result<(), AccessError> {
         if value.chars().any(char::is_control) {
             return Err(AccessError::Other("the value holds control characters".to_owned()));
@@ -572,10 +579,17 @@ mod tests {
         let mut world = World::new("stop", json!({}));
         inside(&world, |_| assert_eq!(git::branch(), Err(AccessError::NotFound)));
         let change = Change { path: "a".to_owned(), kind: ChangeKind::Modified };
-        world.git = Some(Repository { branch: Some("main".to_owned()), head: None, changes: vec![change.clone()] });
+        let added_lines = BTreeMap::from([("a".to_owned(), vec![2, 3])]);
+        world.git = Some(Repository {
+            branch: Some("main".to_owned()),
+            head: None,
+            changes: vec![change.clone()],
+            added_lines,
+        });
         inside(&world, move |_| {
             assert_eq!((git::branch(), git::head()), (Ok(Some("main".to_owned())), Ok(None)));
             assert_eq!(git::changed_paths(9), Ok(Changes { paths: vec![change], complete: true }));
+            assert_eq!((git::added_lines("a", 1), git::added_lines("b", 9)), (Ok(vec![2]), Ok(Vec::new())));
         });
     }
 

@@ -129,6 +129,37 @@ fn changed_paths_are_what_git_says() {
 }
 
 #[test]
+fn added_lines_are_those_that_the_commit_lacks() {
+    let place = Place::new();
+    let numbered: String = (1..=9).map(|n| format!("line {n}\n")).collect();
+    for path in ["repo/code.rs", "repo/[a-z]*.rs", "repo/same.rs"] {
+        place.write(path, &numbered);
+    }
+    place.git("repo", &["init", "--quiet"]);
+    place.git("repo", &["add", "."]);
+    place.git("repo", &["commit", "--quiet", "--message", "first"]);
+    let changed =
+        numbered.replace("line 2\n", "line 2\n@@ -1,1 +1,99 @@\n+++ b/x\n").replace("line 7\n", "") + "the end";
+    place.write("repo/code.rs", &changed);
+    place.write("repo/[a-z]*.rs", &numbered.replace("line 5", "line V"));
+    place.write("repo/new.rs", &numbered);
+    place.write("outside.rs", &numbered);
+    let repository = place.repository("repo").unwrap();
+    let added = |path: &str, most| {
+        repository.added_lines(path, most, &place.path("cache"), Instant::now() + MAX_TIME).map_err(name)
+    };
+    assert_eq!(added("code.rs", 100), Ok(vec![3, 4, 11]));
+    assert_eq!(added("code.rs", 2), Ok(vec![3, 4]));
+    assert_eq!(added("[a-z]*.rs", 100), Ok(vec![5]), "a path is no pattern");
+    for path in ["same.rs", "new.rs", "gone.rs"] {
+        assert_eq!(added(path, 100), Ok(Vec::new()), "{path}");
+    }
+    for path in ["../outside.rs", "/etc/passwd", ""] {
+        assert!(added(path, 100).is_err(), "{path}");
+    }
+}
+
+#[test]
 fn linked_work_trees_and_submodules_have_changes_of_their_own() {
     let place = Place::with_commit();
     place.git("repo", &["worktree", "add", "--quiet", "-b", "other", "../linked"]);

@@ -16,7 +16,7 @@ const FILE: &str = "mission-state.json";
 /// Most missions of a session (there is one for each mode that starts agents), and most agents of a mission; those that were
 /// touched last stay. With the longest texts, all in Korean, the board stays below the store's bound.
 const MAX_MISSIONS: usize = 5;
-const MAX_AGENTS: usize = 24;
+const MAX_AGENTS: usize = 32;
 
 /// Steps of a mission that are kept, the newest: the original's number.
 const MAX_STEPS: usize = 3;

@@ -96,7 +96,7 @@ fn results_of_five_and_twenty_megabytes_stay_within_fuel_and_memory() {
             let more = json!({"tool_name": tool, "tool_input": {"command": "x", "file_path": "/p/a"}, "tool_response": response});
             let (run, memory) = send(&world, agent, "PostToolUse", &more);
             assert!(run.stdout.len() < 64 * 1024, "{what}: the result is never echoed");
-            assert!(memory < MAX_MEMORY_KIB, "{what}: {memory} KiB");
+            assert!(memory < MAX_MEMORY_KIB, "{what}: {memory} KiB, in {:?}", run.took);
             assert_cheap(&world, &what);
         }
     }
@@ -134,6 +134,10 @@ fn a_megabyte_of_bait_in_a_prompt_stays_within_fuel() {
         "never touch ",
         "if a, always ",
         "[[",
+        "x\n",
+        "nevermore\n",
+        "always. ",
+        "rule: x\n",
         "--- ",
     ] {
         let world = World::new(&[]);
@@ -160,13 +164,24 @@ fn thirty_two_subagents_that_start_and_end_at_once_are_all_kept() {
     };
     let read =
         |path: &Path| serde_json::from_slice::<Value>(&fs::read(path).expect("a file")).expect("JSON, never torn");
+    // Who could not have the lock in time is taken in with the next event.
+    let once_more = |kind: &str| {
+        let more = json!({"agent_id": "last", "agent_type": "writer"});
+        Running::start(hook(&world, "claude"), event(&world, kind, &more)).finish();
+    };
     let tracked = || read(&world.path("project/.omc/state/sessions/s1/subagent-tracking-state.json"));
     all_at_once("SubagentStart");
+    once_more("SubagentStart");
     let kept = tracked();
-    assert_eq!((&kept["total_spawned"], kept["agents"].as_array().map(Vec::len)), (&json!(AGENTS), Some(AGENTS)));
+    assert_eq!(
+        (&kept["total_spawned"], kept["agents"].as_array().map(Vec::len)),
+        (&json!(AGENTS + 1), Some(AGENTS + 1))
+    );
     all_at_once("SubagentStop");
+    once_more("SubagentStop");
     let kept = tracked();
-    assert_eq!((&kept["total_completed"], &kept["total_failed"]), (&json!(AGENTS), &json!(0)));
-    let board = read(&world.path("project/.omc/state/sessions/s1/mission-state.json"));
-    assert_eq!(board["missions"][0]["taskCounts"]["inProgress"], 0);
+    assert_eq!((&kept["total_completed"], &kept["total_failed"]), (&json!(AGENTS + 1), &json!(0)));
+    for call in calls(&world) {
+        assert!(call.get("fault").is_none(), "{call}");
+    }
 }

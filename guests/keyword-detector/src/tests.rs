@@ -388,6 +388,76 @@ fn what_the_stop_guard_says_starts_nothing_when_it_comes_back() {
 }
 
 #[test]
+fn skills_name_only_tools_that_the_servers_have() {
+    const TOOLS: [&str; 28] = [
+        "state_read",
+        "state_write",
+        "state_clear",
+        "state_list_active",
+        "state_get_status",
+        "notepad_read",
+        "notepad_write_priority",
+        "notepad_write_working",
+        "notepad_write_manual",
+        "notepad_prune",
+        "notepad_stats",
+        "project_memory_read",
+        "project_memory_write",
+        "project_memory_add_note",
+        "project_memory_add_directive",
+        "shared_memory_write",
+        "shared_memory_read",
+        "shared_memory_list",
+        "shared_memory_delete",
+        "shared_memory_cleanup",
+        "wiki_ingest",
+        "wiki_query",
+        "wiki_lint",
+        "wiki_add",
+        "wiki_list",
+        "wiki_read",
+        "wiki_delete",
+        "wiki_refresh",
+    ];
+    /// Arguments of `state_write`; all other members of a state go into `state`.
+    const ARGUMENTS: [&str; 13] = [
+        "mode",
+        "active",
+        "iteration",
+        "max_iterations",
+        "current_phase",
+        "task_description",
+        "plan_path",
+        "started_at",
+        "completed_at",
+        "error",
+        "state",
+        "session_id",
+        "workingDirectory",
+    ];
+    let skills = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../skills");
+    let (mut named, mut examples) = (0, 0);
+    for skill in fs::read_dir(skills).expect("skills").flatten() {
+        let text = fs::read_to_string(skill.path().join("SKILL.md")).expect("a skill");
+        let words = text.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'));
+        let families = ["state_", "notepad_", "project_memory_", "shared_memory_", "wiki_"];
+        for tool in words.filter(|word| families.iter().any(|family| word.starts_with(family))) {
+            assert!(TOOLS.contains(&tool), "{skill:?} names {tool}");
+            named += 1;
+        }
+        for example in text.split('`').filter(|code| code.starts_with("{\"mode\"")) {
+            let call: Value = serde_json::from_str(&example.replace('\n', " ")).unwrap_or_else(|_| panic!("{example}"));
+            let members = call.as_object().expect("an object");
+            assert!(members.keys().all(|name| ARGUMENTS.contains(&name.as_str())), "{skill:?}: {example}");
+            let mode = members["mode"].as_str().and_then(omc_state::Mode::from_name);
+            assert!(mode.is_some(), "{skill:?}: {example}");
+            examples += 1;
+        }
+    }
+    assert!(named > 20 && examples > 7, "{named} tools, {examples} examples");
+}
+
+#[test]
 fn every_keyword_with_a_skill_routes_to_one_that_exists() {
     let skills = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../skills");
     for keyword in Keyword::all().filter(|keyword| keyword.sort().has_skill()) {

@@ -11,7 +11,9 @@ mod payload;
 
 use std::time::SystemTime;
 
-use omc_guest::{Decision, Effects, Error, Event, EventKind, Guest, environment, log, state_lock, transcript};
+use omc_guest::{
+    Decision, Effects, Error, Event, EventKind, Guest, ToolKind, environment, log, state_lock, transcript,
+};
 use omc_state::notepad::Section;
 use omc_state::{SessionId, Store, Timestamp, ToolFailure, context, remember};
 
@@ -106,7 +108,6 @@ impl After<'_> {
     fn tool(&self, tool: &str) -> Vec<String> {
         let count = self.count(tool);
         let mut texts: Vec<String> = match tool {
-            "Bash" => self.command().into_iter().collect(),
             "Task" => self.agent(count),
             "TaskOutput" => self.background_output(),
             "Edit" | "apply_patch" => self.change(notes::EDIT_FAILED, notes::EDITED).into_iter().collect(),
@@ -117,6 +118,7 @@ impl After<'_> {
             }
             "Grep" => self.nothing_found(notes::GREP_NONE, |text| text == "0" || text.contains("no matches")),
             "Glob" => self.nothing_found(notes::GLOB_NONE, |text| text.is_empty() || text.contains("no files")),
+            _ if self.event.tool_kind() == Some(ToolKind::Execute) => self.command().into_iter().collect(),
             _ => Vec::new(),
         };
         if FILLING.iter().any(|name| name.eq_ignore_ascii_case(tool)) {

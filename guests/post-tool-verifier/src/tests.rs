@@ -61,6 +61,7 @@ fn what_fails_in_codex_is_recorded_for_the_next_stop() {
     for (agent, tool, response, recorded) in [
         ("codex", "Bash", json!("Exit code: 101\nWall time: 1 seconds\nOutput:\nerror: could not compile"), true),
         ("codex", "Bash", json!({"output": "boom", "metadata": {"exit_code": 2}}), true),
+        ("codex", "exec_command", json!("Process exited with code 1\nOutput:\nboom"), true),
         ("codex", "Bash", json!({"output": "fatal: not a git repository", "exit_code": 128}), true),
         ("codex", "apply_patch", json!("error: apply_patch verification failed"), true),
         ("codex", "Bash", json!("Exit code: 0\nOutput:\nok"), false),

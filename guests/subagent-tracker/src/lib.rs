@@ -2,6 +2,7 @@
 //!
 //! Others read what is kept here: persistent-mode lets an agent stop that waits for its subagents, reminders and results name how
 //! many are at work. Nothing is said to an agent that ends; one that starts is told its own name, unless the user wants quiet.
+//! Where the lock is not to be had in time, as when dozens start at once, the event is put off and not lost.
 
 use std::time::SystemTime;
 
@@ -96,7 +97,11 @@ impl Agent {
             }
             store.show_agent_start(session, &start, self.now)
         });
-        if let Err(error) = kept.flatten() {
+        let kept = match kept.flatten() {
+            Err(omc_state::Error::Lock { .. }) => store.put_off_start(session, &start, self.now),
+            kept => kept,
+        };
+        if let Err(error) = kept {
             log::warn(&format!("the start of an agent was not kept: {}", error.chain()));
         }
     }
@@ -117,7 +122,11 @@ impl Agent {
             trace(store, session, line, self.now);
             store.show_agent_stop(session, &stop, self.now)
         });
-        if let Err(error) = kept.flatten() {
+        let kept = match kept.flatten() {
+            Err(omc_state::Error::Lock { .. }) => store.put_off_stop(session, &stop, self.now),
+            kept => kept,
+        };
+        if let Err(error) = kept {
             log::warn(&format!("the end of an agent was not kept: {}", error.chain()));
         }
     }
@@ -230,11 +239,16 @@ mod tests {
     }
 
     #[test]
-    fn who_cannot_get_the_lock_says_so_and_holds_nobody() {
+    fn who_cannot_get_the_lock_puts_it_off_and_holds_nobody() {
         let omc = tempfile::tempdir().expect("a folder");
-        let mut busy = world(&omc, "subagent-stop", &json!({}));
-        busy.locks_are_free = false;
-        let outcome = busy.call::<SubagentTracker>();
-        assert_eq!((outcome.decision, outcome.logged.len()), (Ok(Decision::Pass), 1));
+        for (kind, id) in [("subagent-start", "a1"), ("subagent-start", "a2"), ("subagent-stop", "a1")] {
+            let mut busy = world(&omc, kind, &json!({"agent_id": id}));
+            busy.locks_are_free = false;
+            let outcome = busy.call::<SubagentTracker>();
+            assert_eq!((outcome.decision, outcome.logged), (Ok(Decision::Pass), Vec::new()));
+        }
+        event(&omc, "subagent-start", &json!({"agent_id": "a3"}));
+        let kept = tracked(&omc);
+        assert_eq!((&kept["total_spawned"], &kept["total_completed"]), (&json!(3), &json!(1)));
     }
 }

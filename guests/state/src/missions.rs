@@ -53,7 +53,7 @@ fn agent_name(agent_type: &str, id: &str) -> String {
 }
 
 /// Puts an agent's members into a mission, and a step beside them; then counts anew.
-fn note(mission: &mut Fields, id: &str, members: Value, kind: &str, detail: &str, now: Timestamp) {
+fn note(mission: &mut Fields, id: &str, members: &Value, kind: &str, detail: &str, now: Timestamp) {
     let mut agents: Vec<_> = mission.objects("agents").collect();
     let known = agents.iter().position(|agent| agent.text("ownership") == Some(id));
     let mut agent = known.map(|at| agents.remove(at)).unwrap_or_default();
@@ -109,21 +109,20 @@ impl Store {
         let agent_id = truncate_units(start.id, MAX_NAME_UNITS);
         self.change_board(session, now, |missions| {
             let known = missions.iter().position(|mission| mission.text("id") == Some(&id));
-            let mut mission = known.map(|at| missions.remove(at)).unwrap_or_else(|| {
-                let mut mission = Fields::default();
+            let mut mission = known.map(|at| missions.remove(at)).unwrap_or_default();
+            if known.is_none() {
                 mission.set("id", id);
                 mission.set("source", "session");
                 mission.set("name", mode);
                 mission.set("objective", task.as_str());
                 mission.set_time("createdAt", now);
-                mission
-            });
+            }
             let agent = json!({
                 "name": agent_name(start.agent_type, start.id), "role": one_line(short_type(start.agent_type), MAX_NAME_UNITS),
                 "ownership": agent_id, "status": "running", "currentStep": one_line(&task, MAX_STEP_UNITS),
                 "latestUpdate": one_line(&task, MAX_SUMMARY_UNITS), "completedSummary": null,
             });
-            note(&mut mission, &agent_id, agent, "update", &format!("started {task}"), now);
+            note(&mut mission, &agent_id, &agent, "update", &format!("started {task}"), now);
             missions.push(mission);
         })
     }
@@ -149,7 +148,7 @@ impl Store {
                 "status": status, "currentStep": null, "latestUpdate": summary,
                 "completedSummary": if stop.succeeded { Value::from(summary.as_str()) } else { Value::Null },
             });
-            note(mission, &id, agent, kind, &summary, now);
+            note(mission, &id, &agent, kind, &summary, now);
         })
     }
 

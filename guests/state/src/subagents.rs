@@ -361,7 +361,7 @@ impl Store {
     /// The files in which starts and ends wait, in the order in which these came.
     fn waiting_agents(&self, session: &SessionId) -> Vec<PathBuf> {
         let mut names = self.names(&session_path(session, ""), MAX_LISTED);
-        names.retain(|name| name.starts_with(WAITING) && name.ends_with(".json"));
+        names.retain(|name| name.starts_with(WAITING) && name.strip_suffix(".json").is_some());
         names.sort_unstable();
         names.iter().map(|name| session_path(session, name)).collect()
     }

@@ -171,8 +171,10 @@ mod tests {
         assert!(seen > 40, "only {seen} headers were found");
         for mode in Mode::ALL {
             let name = mode.name().to_uppercase();
+            // Ralph's own is `[RALPH LOOP RESTORED]`.
+            let restored = if *mode == Mode::Ralph { "LOOP" } else { "MODE" };
             for header in
-                [format!("[{name} ENDED] x"), format!("[{name} MODE RESTORED]"), format!("[NOT STARTED: {name}]")]
+                [format!("[{name} ENDED] x"), format!("[{name} {restored} RESTORED]"), format!("[NOT STARTED: {name}]")]
             {
                 assert!(is_header(&header), "{header}");
             }

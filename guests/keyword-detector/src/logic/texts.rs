@@ -39,6 +39,9 @@ pub fn started(start: &Start) -> String {
         [mode] => push(&mut text, &format!("[MAGIC KEYWORD: {}]", mode.name().to_ascii_uppercase())),
         modes => push(&mut text, &format!("[MAGIC KEYWORDS DETECTED: {}]", upper_names(modes))),
     }
+    if start.by_command && start.modes.contains(&Keyword::Ralplan) {
+        push(&mut text, RALPLAN_INIT);
+    }
     if !start.redirected.is_empty() {
         push(&mut text, &gate_text(&start.redirected));
     }
@@ -98,6 +101,10 @@ fn gate_text(redirected: &[Keyword]) -> String {
     );
     text
 }
+
+/// The original's marker for a plan that was asked for by its command.
+const RALPLAN_INIT: &str =
+    "[RALPLAN INIT] The state is set. From now on a stop is held up until there is a plan to approve.";
 
 const AUTOPILOT_ELSEWHERE: &str = "[AUTOPILOT NOT STARTED] Another session of this project has an autopilot at work, and there can \
     be one at a time. Tell the user, who can end it there with `/omc:cancel`; do what else the request asks for.";

@@ -55,7 +55,9 @@ pub fn reviews(tail: &str) -> Vec<Review> {
         let Ok(entry) = serde_json::from_str::<Value>(line) else { continue };
         if let Some(blocks) = entry.pointer("/message/content").and_then(Value::as_array) {
             if entry.get("isSidechain") != Some(&Value::Bool(true)) {
-                blocks.iter().for_each(|block| claude_block(block, &mut calls, &mut found));
+                for block in blocks {
+                    claude_block(block, &mut calls, &mut found);
+                }
             }
         } else if let Some(item) = entry.get("payload").filter(|_| text(&entry, "type") == Some("response_item")) {
             codex_item(item, &mut calls, &mut found);

@@ -2,7 +2,7 @@
 //! full the context is.
 //!
 //! On PostToolUse every use is counted; what is then said depends on the tool. `<remember>` is looked for only where an agent
-//! speaks: in the result of a subagent, and in the last words of a turn. Codex has no event for a tool that failed and sends
+//! speaks: in the result of a subagent, at once or from the background, and in the last words of a turn. Codex has no event for a tool that failed and sends
 //! this one, so its failures are recorded here for the next Stop, as `tool-failure` does it for other agents. Nothing is written
 //! outside `.omc`.
 
@@ -173,7 +173,10 @@ impl After<'_> {
     }
 
     fn background_output(&self) -> Vec<String> {
-        let output = self.event.tool_result().unwrap_or_default();
+        let output = payload::background_text(self.event);
+        if !payload::is_output_of_shell(self.event) {
+            self.remember(&output);
+        }
         let length = output.chars().count();
         let limit = |name, default| number(name).and_then(|limit| usize::try_from(limit).ok()).unwrap_or(default);
         let max_units = limit("OMC_AGENT_OUTPUT_SUMMARY_LIMIT", notes::DEFAULT_SUMMARY_UNITS).clamp(40, 4_000);

@@ -140,7 +140,7 @@ fn only_agents_are_asked_what_to_keep() {
         ("Bash", json!({"stdout": note})),
         ("Read", json!({"file": {"content": note}})),
         ("WebFetch", json!({"result": note})),
-        ("TaskOutput", json!(note)),
+        ("TaskOutput", json!({"task": {"task_id": "b1", "task_type": "local_bash", "output": note}})),
     ] {
         say(&omc, &json!({"tool_name": tool, "tool_response": response}));
     }
@@ -148,6 +148,21 @@ fn only_agents_are_asked_what_to_keep() {
     let long = format!("{}<remember>at the very end</remember>", "lorem ipsum ".repeat(3_500));
     let text = say(&omc, &json!({"tool_name": "Task", "tool_response": {"content": [{"type": "text", "text": long}]}}));
     assert!(notepad(&omc).contains("at the very end") && text.contains("42"), "{text}");
+}
+
+#[test]
+fn an_agent_in_the_background_is_asked_too() {
+    for (response, kept) in [
+        (
+            json!({"retrieval_status": "success", "task": {"task_type": "local_agent", "output": "ok\n<remember>said \"so\"</remember>"}}),
+            "said \"so\"",
+        ),
+        (json!("<remember>plain</remember>"), "plain"),
+    ] {
+        let omc = omc();
+        say(&omc, &json!({"tool_name": "TaskOutput", "tool_response": response}));
+        assert!(notepad(&omc).contains(kept), "{response}");
+    }
 }
 
 #[test]

@@ -43,6 +43,9 @@ const PROGRAMS: &[&str] = &[
     r"C:\Program Files\Git\cmd\git.exe",
 ];
 
+/// How git is asked for differences: no program of anybody's has a say in them.
+const DIFF: &[&str] = &["diff", "--no-renames", "--no-ext-diff", "--no-textconv", "--ignore-submodules=all"];
+
 /// Before the first commit, paths are compared with a tree that holds nothing. Every git knows these two.
 const EMPTY_TREE_SHA1: &str = "4b825dc642cb6eb9a060e54bf8d69288fbee4904";
 const EMPTY_TREE_SHA256: &str = "6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321";
@@ -113,17 +116,7 @@ impl Repository {
     pub(super) fn changed_paths(&self, max_entries: u32, cache: &Path, until: Instant) -> Result<Changes, AccessError> {
         let git = self.git(cache, until)?;
         let mut printed = Printed { changes: Vec::new(), most: max_entries.min(MAX_CHANGES) as usize, complete: true };
-        let tracked = git.run(&[
-            "diff",
-            "--name-status",
-            "-z",
-            "--no-renames",
-            "--no-ext-diff",
-            "--no-textconv",
-            "--ignore-submodules=all",
-            &git.against,
-            "--",
-        ])?;
+        let tracked = git.run(&[DIFF, &["--name-status", "-z", &git.against, "--"]].concat())?;
         printed.add_tracked(&tracked);
         let others = git.run(&[
             "ls-files",
@@ -149,18 +142,7 @@ impl Repository {
         until: Instant,
     ) -> Result<Vec<u32>, AccessError> {
         let git = self.git(cache, until)?;
-        let printed = git.run(&[
-            "diff",
-            "--unified=0",
-            "--no-color",
-            "--no-renames",
-            "--no-ext-diff",
-            "--no-textconv",
-            "--ignore-submodules=all",
-            &git.against,
-            "--",
-            path,
-        ])?;
+        let printed = git.run(&[DIFF, &["--unified=0", "--no-color", &git.against, "--", path]].concat())?;
         let added = String::from_utf8_lossy(&printed).lines().filter_map(added_by).flatten().collect::<Vec<_>>();
         Ok(added.into_iter().take(max_lines.min(MAX_CHANGES) as usize).collect())
     }

@@ -76,7 +76,7 @@ impl Guest for RulesInjector {
         match text {
             Ok(text) if !text.is_empty() => effects.add_context(&text)?,
             Ok(_) => {}
-            Err(error) => log::warn(&format!("no rule is shown, because it would be shown again: {error}")),
+            Err(error) => log::warn(&format!("no rule is shown, because it would be shown again: {}", error.chain())),
         }
         Ok(Decision::Pass)
     }

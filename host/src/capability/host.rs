@@ -395,6 +395,13 @@ impl wit::git::Host for GuestState {
             repository.changed_paths(max_entries, cache, state.deadline)
         }))
     }
+
+    fn added_lines(&mut self, path: String, max_lines: u32) -> wasmtime::Result<Result<Vec<u32>, AccessError>> {
+        Ok(self.repository(|state, repository| {
+            let cache = state.surroundings.config.paths.cache_dir.as_deref().ok_or(AccessError::NotFound)?;
+            repository.added_lines(&path, max_lines, cache, state.deadline)
+        }))
+    }
 }
 
 impl wit::session_environment::Host for GuestState {

@@ -4,11 +4,13 @@
 //! gets a valid answer. Exit statuses: 0 in order, 1 findings or failure, 64 wrong usage, 70 a bug of ours; never 2, which
 //! agents read as a refusal.
 
+mod agents;
 mod audit;
 mod check;
 mod explain;
 mod guests;
 mod hook;
+mod install;
 mod log;
 mod table;
 
@@ -21,6 +23,7 @@ use std::time::Instant;
 use clap::{Parser, Subcommand};
 
 use crate::config::{Env, Paths};
+use crate::setup::Aim;
 
 pub(crate) use hook::Arguments as HookArguments;
 
@@ -63,6 +66,12 @@ enum Command {
     /// List, add and remove guests
     #[command(subcommand)]
     Guests(guests::Command),
+    /// Set up an agent: its hooks, the skills and the server of tools
+    #[command(after_help = install::EXAMPLES)]
+    Install(install::Args),
+    /// Take everything out of an agent's settings again
+    #[command(after_help = install::EXAMPLES)]
+    Uninstall(install::Args),
 }
 
 /// Runs the command line. `began` is when the process started.
@@ -92,6 +101,8 @@ pub fn run(args: Vec<OsString>, began: Instant) -> ExitCode {
         Command::Log(args) => log::run(&args, &paths),
         Command::Check(args) => check::run(&args, &env),
         Command::Guests(command) => guests::run(command, &paths),
+        Command::Install(args) => install::run(Aim::Install, &args, &env, &paths),
+        Command::Uninstall(args) => install::run(Aim::Uninstall, &args, &env, &paths),
     }));
     match outcome {
         Ok(Ok(in_order)) => ExitCode::from(if in_order { 0 } else { FAILURE }),

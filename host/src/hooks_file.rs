@@ -6,12 +6,14 @@
 pub mod check;
 mod convert;
 mod document;
-mod ours;
+pub(crate) mod ours;
 mod reach;
 mod rules;
 mod trust;
 
 use std::path::Path;
+
+use serde_json::{Map, Value};
 
 pub use convert::Converted;
 pub use ours::plugin_file;
@@ -23,6 +25,11 @@ use crate::protocol::event::Agent;
 /// Converts the text of a hooks file for another agent; an error says why it cannot be read.
 pub fn convert(path: &Path, text: &str, from: Option<Agent>, to: Agent) -> Result<Converted, String> {
     Ok(convert::convert(&Document::parse(path, text, from)?, to))
+}
+
+/// The members of a TOML file; an error says why it cannot be read.
+pub(crate) fn toml(text: &str) -> Result<Map<String, Value>, String> {
+    Ok(Document::parse(Path::new("config.toml"), text, None)?.root)
 }
 
 /// The hashes that a Codex configuration trusts; nothing if it cannot be read.

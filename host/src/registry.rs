@@ -21,7 +21,7 @@ use crate::runtime::{Aligned, Code, Fault};
 pub(crate) use cache::{compiler_beside, mend};
 pub(crate) use faults::{Faults, Outcome, Streak};
 pub(crate) use installed::{InstallError, Installed, Lock, install, parse_grant, remove};
-pub(crate) use trust::create_private_dir;
+pub(crate) use trust::{Durability, Locked, create_private_dir, lock_dir, open_private, replace_private};
 
 /// A guest inside this binary. The table is written by the build script.
 pub(crate) struct Embedded {
@@ -164,6 +164,14 @@ impl Guest {
         match self {
             Self::FirstParty(guest) => guest.enabled,
             Self::Installed(guest) => guest.manifest.enabled,
+        }
+    }
+
+    /// The kinds of events that it subscribes to.
+    pub(crate) fn events(&self) -> Box<dyn Iterator<Item = &str> + '_> {
+        match self {
+            Self::FirstParty(guest) => Box::new(guest.subscriptions.iter().map(|wanted| wanted.event)),
+            Self::Installed(guest) => Box::new(guest.manifest.subscriptions.iter().map(|wanted| wanted.event.as_str())),
         }
     }
 

@@ -20,7 +20,7 @@ use crate::surroundings::Surroundings;
 pub(crate) use host::add_to_linker;
 pub use host::{EffectsHandle, EventHandle};
 pub use lock::LockHandle;
-pub use omc_dir::OmcDir;
+pub use omc_dir::{OmcDir, Status};
 pub(crate) use project_files::Budget as FilesBudget;
 
 /// The directories of a call: what is granted in the project's and the user's.

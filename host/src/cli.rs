@@ -6,7 +6,10 @@
 
 mod agents;
 mod audit;
+mod bench;
+mod bundle;
 mod check;
+mod doctor;
 mod explain;
 mod guests;
 mod hook;
@@ -72,6 +75,15 @@ enum Command {
     /// Take everything out of an agent's settings again
     #[command(after_help = install::EXAMPLES)]
     Uninstall(install::Args),
+    /// Write a plugin for an agent, with everything in it
+    #[command(after_help = bundle::EXAMPLES)]
+    Bundle(bundle::Args),
+    /// Say whether everything is in order, and what to do about what is not
+    #[command(after_help = doctor::EXAMPLES)]
+    Doctor(doctor::Args),
+    /// Show how long the events of a session take on this computer
+    #[command(after_help = bench::EXAMPLES)]
+    Bench(bench::Args),
 }
 
 /// Runs the command line. `began` is when the process started.
@@ -103,6 +115,9 @@ pub fn run(args: Vec<OsString>, began: Instant) -> ExitCode {
         Command::Guests(command) => guests::run(command, &paths),
         Command::Install(args) => install::run(Aim::Install, &args, &env, &paths),
         Command::Uninstall(args) => install::run(Aim::Uninstall, &args, &env, &paths),
+        Command::Bundle(args) => bundle::run(&args),
+        Command::Doctor(args) => doctor::run(&args, &env, &paths),
+        Command::Bench(args) => bench::run(&args, &paths),
     }));
     match outcome {
         Ok(Ok(in_order)) => ExitCode::from(if in_order { 0 } else { FAILURE }),

@@ -7,6 +7,8 @@
 //! Registered are the events for which an enabled guest asks, and never those that change what an agent does by a hook's mere
 //! presence. Codex's trust is for the user to give: nothing here writes it.
 
+pub(crate) mod bundle;
+pub(crate) mod doctor;
 pub(crate) mod files;
 mod hooks;
 pub(crate) mod places;
@@ -24,13 +26,13 @@ use serde::Serialize;
 pub(crate) use self::places::{AGENTS, Places, Scope};
 pub(crate) use self::program::own_program;
 
-use self::files::{Archive, Change, Origin};
+use self::files::{Archive, Change, Origin, Original};
 use crate::config::paths::SYSTEM_CONFIG_FILE;
 use crate::config::{Paths, Settings};
 use crate::hooks_file::ours::{Entry, Program};
 use crate::protocol::contract::{self, Contract, Install};
 use crate::protocol::event::Agent;
-use crate::registry::{Guest, Registry};
+use crate::registry::{Durability, Guest, Registry};
 
 /// What to do with an agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -100,14 +102,18 @@ impl Plan {
         }
         let _locked = archive.lock()?;
         for step in &self.steps {
-            let copy = match aim {
+            let applied = match aim {
                 Aim::Install => archive.apply(&step.change),
                 Aim::Uninstall => archive.undo(&step.change),
-            }?;
+            };
+            if applied.is_err() || step.change.durability == Durability::Synced {
+                archive.save()?;
+            }
             let (path, what) = (step.change.path.clone(), step.what.clone());
-            done.push(Done { agent: step.agent.name(), path, change: step.kind(), what, copy });
+            done.push(Done { agent: step.agent.name(), path, change: step.kind(), what, copy: applied? });
         }
         archive.sweep();
+        archive.save()?;
         Ok(done)
     }
 
@@ -157,7 +163,8 @@ impl Plan {
         let is_clean = without(&text).with_context(failed)? == text;
         let origin = archive.origin(path, before.as_deref(), is_clean);
         let after = Some(marked(has_mark, new));
-        let change = Change { path: path.to_owned(), before, after, origin, beneath };
+        let durability = Durability::Synced;
+        let change = Change { path: path.to_owned(), before, after, origin, beneath, durability };
         self.steps.push(Step { agent: places.agent, change, what });
         Ok(())
     }
@@ -181,7 +188,8 @@ impl Plan {
                 );
             }
             let origin = archive.origin(&path, before.as_deref(), true);
-            let change = Change { path, before, after: Some(text.into_bytes()), origin, beneath };
+            let (after, durability) = (Some(text.into_bytes()), Durability::Unsynced);
+            let change = Change { path, before, after, origin, beneath, durability };
             self.steps.push(Step { agent: places.agent, change, what });
         }
         // What an older version put there.
@@ -221,7 +229,7 @@ impl Plan {
     ) -> Result<()> {
         let beneath = beneath(places, path)?;
         let Some(before) = files::read(path)? else { return Ok(()) };
-        let after = if let Some(original) = archive.original(path, &before) {
+        let after = if let Some(Original(original)) = archive.original(path, &before) {
             original
         } else {
             let (has_mark, text) = files::text(path, &before)?;
@@ -231,7 +239,8 @@ impl Plan {
             }
             Some(marked(has_mark, new))
         };
-        let change = Change { path: path.to_owned(), before: Some(before), after, origin: Origin::Unknown, beneath };
+        let (before, origin, durability) = (Some(before), Origin::Unknown, Durability::Synced);
+        let change = Change { path: path.to_owned(), before, after, origin, beneath, durability };
         self.steps.push(Step { agent: places.agent, change, what: what.to_owned() });
         Ok(())
     }
@@ -249,7 +258,8 @@ impl Plan {
     fn removal(&mut self, places: &Places, path: PathBuf, bytes: Vec<u8>) -> Result<()> {
         let beneath = beneath(places, &path)?;
         let what = path.strip_prefix(&places.skills).unwrap_or(&path).display().to_string();
-        let change = Change { path, before: Some(bytes), after: None, origin: Origin::Unknown, beneath };
+        let (before, origin, durability) = (Some(bytes), Origin::Unknown, Durability::Unsynced);
+        let change = Change { path, before, after: None, origin, beneath, durability };
         self.steps.push(Step { agent: places.agent, change, what });
         Ok(())
     }
@@ -345,3 +355,6 @@ pub(crate) fn next_steps(places: &[Places], program: &str, plan: &Plan) -> Vec<S
     }
     notes
 }
+
+#[cfg(all(test, unix))]
+mod tests;

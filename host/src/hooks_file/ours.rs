@@ -104,12 +104,11 @@ pub(crate) fn program_of(handler: &Value) -> Option<String> {
         return None;
     }
     let command = handler.get("command")?.as_str()?;
-    let (program, verb) = match handler.get("args").and_then(Value::as_array) {
-        Some(args) => (command.to_owned(), args.first()?.as_str()?.to_owned()),
-        None => {
-            let mut words = words(command).into_iter();
-            (words.next()?, words.next()?)
-        }
+    let (program, verb) = if let Some(args) = handler.get("args").and_then(Value::as_array) {
+        (command.to_owned(), args.first()?.as_str()?.to_owned())
+    } else {
+        let mut words = words(command).into_iter();
+        (words.next()?, words.next()?)
     };
     let name = program.rsplit(['/', '\\']).next()?;
     (matches!(name, "omc-host" | "omc-host.exe") && verb == "hook").then_some(program)

@@ -44,6 +44,8 @@ pub(crate) struct Change {
     pub(crate) origin: Origin,
     /// Nothing below this folder may be a link.
     pub(crate) beneath: Option<PathBuf>,
+    /// Whether it is worth waiting for the disk: what somebody wrote is, what can be written again is not.
+    pub(crate) durability: Durability,
 }
 
 /// What a file was before there was anything of ours in it.
@@ -73,6 +75,10 @@ pub(crate) struct Receipt {
     #[serde(default)]
     folders: Vec<PathBuf>,
 }
+
+/// A file from before: its bytes, or nothing where there was none.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Original(pub(crate) Option<Vec<u8>>);
 
 /// The receipts, and the copies of files from before.
 pub(crate) struct Archive {
@@ -143,14 +149,14 @@ impl Archive {
         }
     }
 
-    /// What a file was before, if nobody changed it since it was written: its bytes, or nothing where there was none.
-    pub(crate) fn original(&self, path: &Path, now: &[u8]) -> Option<Option<Vec<u8>>> {
+    /// What a file was before, if nobody changed it since it was written.
+    pub(crate) fn original(&self, path: &Path, now: &[u8]) -> Option<Original> {
         match &self.receipt(path, now)?.origin {
-            Origin::Absent => Some(None),
+            Origin::Absent => Some(Original(None)),
             Origin::Kept { copy } => {
                 let bytes = fs::read(self.folder.join(copy)).ok()?;
                 // A copy that is not what its name says is no copy.
-                copy.starts_with(&digest(&bytes)[..DIGEST_CHARS]).then_some(Some(bytes))
+                copy.starts_with(&digest(&bytes)[..DIGEST_CHARS]).then_some(Original(Some(bytes)))
             }
             Origin::Present | Origin::Unknown => None,
         }
@@ -166,9 +172,10 @@ impl Archive {
         self.receipts.keys().filter(|path| path.starts_with(folder)).cloned().collect()
     }
 
-    /// Makes a change. Returns where the file from before is kept, if there was one that is not ours.
+    /// Makes a change. Returns where the file from before is kept, if there was one that is not ours. The receipt is on the disk
+    /// with the next [`Archive::save`].
     pub(crate) fn apply(&mut self, change: &Change) -> Result<Option<PathBuf>> {
-        let Change { path, before, after, origin, beneath } = change;
+        let Change { path, before, after, origin, beneath, durability } = change;
         let target = target(path, beneath.as_deref())?;
         let is_ours = before.as_deref().is_some_and(|before| self.receipt(path, before).is_some());
         let mut kept = None;
@@ -190,14 +197,13 @@ impl Archive {
             let folder = target.parent().context("the file has no folder")?;
             let mut folders = create(folder)?;
             folders.extend(known);
-            replace(&target, bytes).with_context(|| format!("failed to write `{}`", target.display()))?;
+            replace(&target, bytes, *durability).with_context(|| format!("failed to write `{}`", target.display()))?;
             self.receipts.insert(path.clone(), Receipt { written: digest(bytes), origin, folders });
         } else {
             fs::remove_file(&target).with_context(|| format!("failed to remove `{}`", target.display()))?;
             self.receipts.remove(path);
             self.emptied.extend(known);
         }
-        self.save()?;
         Ok(kept.map(|copy| self.folder.join(copy)))
     }
 
@@ -213,9 +219,7 @@ impl Archive {
     /// Makes a change after which nothing of ours is in the file.
     pub(crate) fn undo(&mut self, change: &Change) -> Result<Option<PathBuf>> {
         let kept = self.apply(change)?;
-        if self.receipts.remove(&change.path).is_some() {
-            self.save()?;
-        }
+        self.receipts.remove(&change.path);
         Ok(kept)
     }
 
@@ -228,7 +232,8 @@ impl Archive {
         Ok(copy)
     }
 
-    fn save(&self) -> Result<()> {
+    /// Writes the receipts.
+    pub(crate) fn save(&self) -> Result<()> {
         let path = self.list();
         let bytes = serde_json::to_vec_pretty(&self.receipts)?;
         replace_private(&path, &bytes, Durability::Synced)
@@ -302,7 +307,7 @@ fn create(folder: &Path) -> Result<Vec<PathBuf>> {
 }
 
 /// Replaces a file. The new one has the mode of the old one, or is the user's alone.
-fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
+fn replace(path: &Path, bytes: &[u8], durability: Durability) -> io::Result<()> {
     let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
     // One name for all: the caller holds the lock, and what a killed command left is swept here.
     let temporary = path.with_file_name(format!(".{}.omc-host.tmp", name.to_string_lossy()));
@@ -316,7 +321,9 @@ fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
             file.set_permissions(about.permissions())?;
         }
         file.write_all(bytes)?;
-        file.sync_all()?;
+        if durability == Durability::Synced {
+            file.sync_all()?;
+        }
         fs::rename(&temporary, path)
     });
     if written.is_err() {

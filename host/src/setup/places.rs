@@ -56,7 +56,7 @@ impl Places {
             Agent::Codex => (paths.codex_dir.clone()?, Some(paths.home.as_ref()?.join(".agents"))),
             _ => return None,
         };
-        Some(Self::below(agent, Scope::User, root.clone(), root.clone(), agents.unwrap_or(root)))
+        Some(Self::below(agent, Scope::User, root.clone(), &root, agents.as_ref().unwrap_or(&root)))
     }
 
     /// The places of an agent in a project.
@@ -66,10 +66,10 @@ impl Places {
             Agent::Codex => (project.join(".codex"), project.join(".agents")),
             _ => return None,
         };
-        Some(Self::below(agent, Scope::Project, project.to_owned(), own, agents))
+        Some(Self::below(agent, Scope::Project, project.to_owned(), &own, &agents))
     }
 
-    fn below(agent: Agent, scope: Scope, root: PathBuf, own: PathBuf, agents: PathBuf) -> Self {
+    fn below(agent: Agent, scope: Scope, root: PathBuf, own: &Path, agents: &Path) -> Self {
         let hooks = match (agent, scope) {
             (Agent::Codex, _) => "hooks.json",
             (_, Scope::User) => "settings.json",

@@ -147,7 +147,8 @@ impl<'a> Tree<'a> {
             Some(comma) if comma.start == item.end => {}
             Some(comma) => edits.push((comma, String::new())),
             None if index > 0 => {
-                edits.extend(self.comma(container.items[index - 1].end, item.start).map(|comma| (comma, String::new())))
+                edits
+                    .extend(self.comma(container.items[index - 1].end, item.start).map(|comma| (comma, String::new())));
             }
             None => {}
         }

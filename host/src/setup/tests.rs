@@ -93,6 +93,7 @@ const CODEX_CONFIG: &str = "home/.codex/config.toml";
 
 /// How a file is written.
 #[derive(Clone, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "any of them goes with any other")]
 struct Style {
     indent: &'static str,
     newline: &'static str,

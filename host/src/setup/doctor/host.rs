@@ -5,6 +5,8 @@ use std::fs;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
+use serde_json::Value;
+
 use super::{Finding, Mend, Patient};
 use crate::audit;
 use crate::capability::{OmcDir, Status};
@@ -15,6 +17,9 @@ use crate::setup::bundle::COMPANIONS;
 
 /// Faults that are told of: those of the last day.
 const RECENT: Duration = Duration::from_hours(24);
+
+/// Largest lock file that is looked into, in bytes: the original's have a process id and a time.
+const MAX_LOCK_BYTES: u64 = 1_024;
 
 /// Most entries of a folder that are looked at: more than a state folder of a project has.
 const MAX_ENTRIES: usize = 2_000;
@@ -193,11 +198,21 @@ fn lock_of_the_original(omc: &Path) -> Option<String> {
     folders.extend(sessions.take(MAX_ENTRIES).map(|entry| entry.path()));
     folders.iter().find_map(|folder| {
         let entries = fs::read_dir(folder).ok()?.flatten().take(MAX_ENTRIES);
-        let mut locks = entries.filter(|entry| entry.path().extension().is_some_and(|extension| extension == "lock"));
-        let lock = locks.find(|lock| {
-            let modified = lock.metadata().and_then(|about| about.modified());
-            modified.is_ok_and(|time| time.elapsed().is_ok_and(|age| age < RECENT))
+        let lock = entries.map(|entry| entry.path()).find(|path| {
+            let is_lock = path.extension().is_some_and(|extension| extension == "lock");
+            is_lock && is_of_the_original(path)
         })?;
-        Some(lock.file_name().to_string_lossy().into_owned())
+        Some(lock.strip_prefix(omc).unwrap_or(&lock).display().to_string())
     })
+}
+
+/// Whether a file is of this day and names a process, as the original's locks do.
+fn is_of_the_original(path: &Path) -> bool {
+    let Ok(about) = fs::symlink_metadata(path) else { return false };
+    let is_recent = about.modified().is_ok_and(|time| time.elapsed().is_ok_and(|age| age < RECENT));
+    if !about.is_file() || !is_recent || about.len() > MAX_LOCK_BYTES {
+        return false;
+    }
+    let lock: Option<Value> = fs::read(path).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok());
+    lock.is_some_and(|lock| lock["pid"].is_number())
 }

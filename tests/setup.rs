@@ -308,6 +308,20 @@ fn the_doctor_is_content_with_a_fresh_installation_and_finds_what_is_broken_late
 }
 
 #[test]
+fn an_agent_that_is_too_old_for_its_hooks_is_named() {
+    let machine = Machine::new();
+    machine.ok(&["install", "--agent", "claude"]);
+    for (says, is_old) in [("2.1.138 (Claude Code)", true), ("2.1.303 (Claude Code)", false)] {
+        write(&machine.world.path("home/bin/claude"), 0o700, format!("#!/bin/sh\necho '{says}'\n").as_bytes());
+        let mut command = machine.command(&machine.program, &["doctor", "--json"]);
+        command.env("PATH", format!("{}:/usr/bin:/bin", machine.world.path("home/bin").display()));
+        let run = Running::start(command, Vec::new()).finish();
+        let text = String::from_utf8_lossy(&run.stdout);
+        assert_eq!(text.contains("starts hooks without their arguments"), is_old, "{text}");
+    }
+}
+
+#[test]
 fn an_upgrade_behind_a_link_keeps_codexs_trust_and_every_byte() {
     let machine = Machine::new();
     let link = machine.world.path("home/omc-host");

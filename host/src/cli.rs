@@ -93,6 +93,9 @@ pub fn run(args: Vec<OsString>, began: Instant) -> ExitCode {
     {
         return code;
     }
+    if args.get(1..).is_some_and(|args| args == bench::BARE_PROCESS) {
+        return bench::bare();
+    }
     let cli = match Cli::try_parse_from(args) {
         Ok(cli) => cli,
         Err(error) => {

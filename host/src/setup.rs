@@ -55,6 +55,8 @@ pub(crate) struct Step {
     pub(crate) change: Change,
     /// What about it, for people.
     pub(crate) what: String,
+    /// The folder that is ours alone, for a file in it.
+    pub(crate) own_folder: Option<PathBuf>,
 }
 
 /// A file that was changed.
@@ -65,6 +67,8 @@ pub(crate) struct Done {
     pub(crate) path: PathBuf,
     pub(crate) change: &'static str,
     pub(crate) what: String,
+    #[serde(skip)]
+    pub(crate) own_folder: Option<PathBuf>,
     /// Where the file from before is kept.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) copy: Option<PathBuf>,
@@ -109,8 +113,15 @@ impl Plan {
             if applied.is_err() || step.change.durability == Durability::Synced {
                 archive.save()?;
             }
-            let (path, what) = (step.change.path.clone(), step.what.clone());
-            done.push(Done { agent: step.agent.name(), path, change: step.kind(), what, copy: applied? });
+            let Step { agent, change, what, own_folder } = step;
+            done.push(Done {
+                agent: agent.name(),
+                path: change.path.clone(),
+                change: step.kind(),
+                what: what.clone(),
+                own_folder: own_folder.clone(),
+                copy: applied?,
+            });
         }
         archive.sweep();
         archive.save()?;
@@ -165,7 +176,7 @@ impl Plan {
         let after = Some(marked(has_mark, new));
         let durability = Durability::Synced;
         let change = Change { path: path.to_owned(), before, after, origin, beneath, durability };
-        self.steps.push(Step { agent: places.agent, change, what });
+        self.steps.push(Step { agent: places.agent, change, what, own_folder: None });
         Ok(())
     }
 
@@ -190,7 +201,7 @@ impl Plan {
             let origin = archive.origin(&path, before.as_deref(), true);
             let (after, durability) = (Some(text.into_bytes()), Durability::Unsynced);
             let change = Change { path, before, after, origin, beneath, durability };
-            self.steps.push(Step { agent: places.agent, change, what });
+            self.steps.push(Step { agent: places.agent, change, what, own_folder: Some(places.skills.clone()) });
         }
         // What an older version put there.
         for path in archive.below(&places.skills).into_iter().filter(|path| !wanted.contains(path)) {
@@ -241,7 +252,7 @@ impl Plan {
         };
         let (before, origin, durability) = (Some(before), Origin::Unknown, Durability::Synced);
         let change = Change { path: path.to_owned(), before, after, origin, beneath, durability };
-        self.steps.push(Step { agent: places.agent, change, what: what.to_owned() });
+        self.steps.push(Step { agent: places.agent, change, what: what.to_owned(), own_folder: None });
         Ok(())
     }
 
@@ -260,7 +271,7 @@ impl Plan {
         let what = path.strip_prefix(&places.skills).unwrap_or(&path).display().to_string();
         let (before, origin, durability) = (Some(bytes), Origin::Unknown, Durability::Unsynced);
         let change = Change { path, before, after: None, origin, beneath, durability };
-        self.steps.push(Step { agent: places.agent, change, what });
+        self.steps.push(Step { agent: places.agent, change, what, own_folder: Some(places.skills.clone()) });
         Ok(())
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::io::{IsTerminal as _, Write as _};
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
@@ -27,8 +27,11 @@ part, your state does not.";
 /// Longest time for one event, far beyond what the host allows itself.
 const LIMIT: Duration = Duration::from_secs(20);
 
-/// What the baseline is called: this program, started and ended.
+/// What the baseline is called: this program, which reads standard input, prints `{}` and ends.
 const BARE: &str = "(bare process)";
+
+/// The arguments that make it the baseline. They are seen before anything else is set up, as those of a hook are.
+pub(super) const BARE_PROCESS: [&str; 2] = ["bench", "--bare-process"];
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
@@ -104,6 +107,13 @@ pub(super) fn run(args: &Args, paths: &Paths) -> Result<bool> {
     });
     writeln!(stdout, "\n{}", table(["GUEST", "EVENT", "CALLS", "P50 MS", "P95 MS"], lines))?;
     Ok(true)
+}
+
+/// What a hook costs that does nothing.
+pub(super) fn bare() -> ExitCode {
+    let read = std::io::copy(&mut std::io::stdin().lock(), &mut std::io::sink());
+    let written = read.and_then(|_| std::io::stdout().lock().write_all(b"{}"));
+    if written.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
 impl Times {
@@ -191,7 +201,7 @@ impl<'a> Session<'a> {
     }
 
     fn bare(&self) -> Result<Duration> {
-        timed(self.command(&["--version"]), b"")
+        timed(self.command(&BARE_PROCESS), b"{}")
     }
 
     fn send(&self, event: &Value) -> Result<Duration> {

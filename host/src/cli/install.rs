@@ -74,8 +74,7 @@ pub(super) fn run(aim: Aim, args: &Args, env: &Env, paths: &Paths) -> Result<boo
         let state = if aim == Aim::Install { "everything is set up already" } else { "nothing of omc-host is set up" };
         writeln!(stdout, "{state}; nothing was changed")?;
     } else {
-        let rows = done.iter().map(|done| row(done.agent, done.change, &done.path, &done.what));
-        writeln!(stdout, "{}", table(["AGENT", "CHANGE", "FILE", "WHAT"], rows))?;
+        writeln!(stdout, "{}", rows(done.iter().map(File::from)))?;
     }
     for Done { path, copy, .. } in &done {
         if let Some(copy) = copy {
@@ -102,10 +101,8 @@ fn show(plan: &Plan, json: bool) -> Result<bool> {
     }
     if plan.steps.is_empty() {
         writeln!(stdout, "nothing would change")?;
-    }
-    let rows = plan.steps.iter().map(|step| row(step.agent.name(), step.kind(), &step.change.path, &step.what));
-    if !plan.steps.is_empty() {
-        writeln!(stdout, "{}", table(["AGENT", "WOULD", "FILE", "WHAT"], rows))?;
+    } else {
+        writeln!(stdout, "this would change, and nothing else:\n\n{}", rows(plan.steps.iter().map(File::from)))?;
     }
     for step in plan.steps.iter().filter(|step| step.kind() == "edit") {
         let text =
@@ -125,8 +122,52 @@ fn notes(stdout: &mut impl std::io::Write, plan: &Plan) -> Result<bool> {
     Ok(true)
 }
 
-fn row(agent: &str, change: &str, path: &Path, what: &str) -> [String; 4] {
-    [agent.to_owned(), change.to_owned(), path.display().to_string(), what.to_owned()]
+/// A table of files; those of a folder that is ours alone are one row.
+fn rows<'a>(files: impl Iterator<Item = File<'a>>) -> String {
+    let mut rows: Vec<(File<'a>, usize)> = Vec::new();
+    for file in files {
+        let is_same = |(row, _): &&mut (File<'a>, usize)| {
+            file.own_folder.is_some()
+                && (row.agent, row.change, row.own_folder) == (file.agent, file.change, file.own_folder)
+        };
+        match rows.iter_mut().find(is_same) {
+            Some((_, count)) => *count += 1,
+            None => rows.push((file, 1)),
+        }
+    }
+    let row = |(File { agent, change, path, what, own_folder }, count): (File<'a>, usize)| {
+        let what = if own_folder.is_some() {
+            format!("skills and what goes with them: {count} files")
+        } else {
+            what.to_owned()
+        };
+        let path = own_folder.unwrap_or(path);
+        [agent.to_owned(), change.to_owned(), path.display().to_string(), what]
+    };
+    table(["AGENT", "CHANGE", "FILE", "WHAT"], rows.into_iter().map(row))
+}
+
+/// A file that is or would be changed.
+struct File<'a> {
+    agent: &'a str,
+    change: &'a str,
+    path: &'a Path,
+    what: &'a str,
+    own_folder: Option<&'a Path>,
+}
+
+impl<'a> From<&'a Step> for File<'a> {
+    fn from(step: &'a Step) -> Self {
+        let (agent, change, own_folder) = (step.agent.name(), step.kind(), step.own_folder.as_deref());
+        Self { agent, change, path: &step.change.path, what: &step.what, own_folder }
+    }
+}
+
+impl<'a> From<&'a Done> for File<'a> {
+    fn from(done: &'a Done) -> Self {
+        let Done { agent, change, path, what, own_folder, .. } = done;
+        Self { agent, change, path, what, own_folder: own_folder.as_deref() }
+    }
 }
 
 /// The lines between what two texts have in common at their beginning and end, as `diff` marks them.

@@ -7,6 +7,7 @@
 mod agents;
 mod canary;
 mod host;
+mod version;
 
 use std::path::{Path, PathBuf};
 

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use super::{Finding, Mend, Patient};
+use super::{Finding, Mend, Patient, version};
 use crate::hooks_file::check::{self, Context};
 use crate::hooks_file::ours::{self, Entry, Program};
 use crate::hooks_file::{self, Registered, Trust, Trusted};
@@ -13,17 +13,22 @@ use crate::protocol::contract;
 use crate::protocol::event::Agent;
 use crate::setup::{Places, Scope, entries, files, hooks, servers, skills, title};
 
+/// The first version of Claude Code that starts a hook without a shell; an older one starts the program without its arguments.
+const OLDEST_CLAUDE: [u32; 3] = [2, 1, 139];
+
 /// Timeouts from here on, in seconds, were most likely meant in milliseconds.
 const SUSPICIOUS_TIMEOUT_S: u64 = 900;
 
 pub(super) fn claude(patient: &Patient<'_>) -> Vec<Finding> {
     let mut findings = agent(Agent::Claude, patient);
+    findings.extend(version::of("claude", Some(OLDEST_CLAUDE), patient));
     findings.extend(plugins(patient));
     findings
 }
 
 pub(super) fn codex(patient: &Patient<'_>) -> Vec<Finding> {
     let mut findings = agent(Agent::Codex, patient);
+    findings.extend(version::of("codex", None, patient));
     if let Some(config) = read(patient.paths.codex_dir.as_deref().map(|dir| dir.join("config.toml")).as_deref()) {
         match hooks_file::toml(&config) {
             Err(problem) => findings.push(Finding::problem(

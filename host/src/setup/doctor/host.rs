@@ -55,7 +55,7 @@ pub(super) fn folders(patient: &Patient<'_>) -> Vec<Finding> {
         }
     }
     if findings.is_empty() {
-        findings.push(Finding::ok(format!("{} folders of omc-host, and only you can write them", there.len())));
+        findings.push(Finding::ok("only you can write the folders of omc-host"));
     }
     findings
 }

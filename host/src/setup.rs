@@ -299,7 +299,7 @@ fn wanted(agent: Agent, paths: &Paths) -> Vec<(&'static Contract, String)> {
     let is_on = |guest: &Guest| settings.guest(guest.name()).switch.is_on(guest.is_on_by_default());
     let guests: Vec<_> = registry.guests().filter(is_on).collect();
     let asked = |row: &'static Contract| {
-        let guest = guests.iter().find(|guest| guest.events().any(|event| event == row.kind.name()))?;
+        let guest = guests.iter().find(|guest| guest.subscribes_to(row.kind.name()))?;
         Some((row, guest.name().to_owned()))
     };
     contract::rows(agent).iter().filter_map(asked).collect()

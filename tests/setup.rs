@@ -322,6 +322,20 @@ fn an_agent_that_is_too_old_for_its_hooks_is_named() {
 }
 
 #[test]
+fn an_installation_beside_the_original_says_so() {
+    let machine = Machine::new();
+    let original = json!({
+        "enabledPlugins": {"oh-my-claudecode@omc": true},
+        "hooks": {"Stop": [{"hooks": [{"type": "command", "command": "node \"$HOME/.claude/hooks/persistent-mode.mjs\""}]}]},
+    });
+    write(&machine.world.path("home/.claude/settings.json"), 0o600, original.to_string().as_bytes());
+    let said = machine.ok(&["install", "--agent", "claude"]);
+    for part in ["the plugin `oh-my-claudecode@omc` is on", "has hooks of oh-my-claudecode (1)"] {
+        assert!(said.contains(part), "{said}");
+    }
+}
+
+#[test]
 fn an_upgrade_behind_a_link_keeps_codexs_trust_and_every_byte() {
     let machine = Machine::new();
     let link = machine.world.path("home/omc-host");

@@ -29,7 +29,8 @@ pub(crate) use self::program::own_program;
 use self::files::{Archive, Change, Origin, Original};
 use crate::config::paths::SYSTEM_CONFIG_FILE;
 use crate::config::{Paths, Settings};
-use crate::hooks_file::ours::{Entry, Program};
+use crate::hooks_file::ours::{self, Entry, Program};
+use crate::hooks_file::{self, Registered};
 use crate::protocol::contract::{self, Contract, Install};
 use crate::protocol::event::Agent;
 use crate::registry::{Durability, Guest, Registry};
@@ -252,6 +253,9 @@ impl Plan {
         };
         let (before, origin, durability) = (Some(before), Origin::Unknown, Durability::Synced);
         let change = Change { path: path.to_owned(), before, after, origin, beneath, durability };
+        if places.agent == Agent::Codex && *path == places.hooks {
+            self.notes.extend(moved(places, &change));
+        }
         self.steps.push(Step { agent: places.agent, change, what: what.to_owned(), own_folder: None });
         Ok(())
     }
@@ -274,6 +278,27 @@ impl Plan {
         self.steps.push(Step { agent: places.agent, change, what, own_folder: Some(places.skills.clone()) });
         Ok(())
     }
+}
+
+/// What is to be said where entries of others stand behind ours: their places are part of what Codex trusts.
+fn moved(places: &Places, change: &Change) -> Option<String> {
+    let (_, text) = files::text(&change.path, change.before.as_deref()?).ok()?;
+    let handlers = hooks_file::handlers(&change.path, &text, places.agent).ok()?;
+    let is_ours = |found: &Registered| ours::program_of(&found.handler).is_some();
+    let is_behind_ours = |at: usize| {
+        let before = handlers[..at].iter().filter(|earlier| earlier.event == handlers[at].event);
+        !is_ours(&handlers[at]) && before.clone().any(is_ours)
+    };
+    let events: BTreeSet<&str> =
+        (0..handlers.len()).filter(|&at| is_behind_ours(at)).map(|at| handlers[at].event.as_str()).collect();
+    let events: Vec<_> = events.into_iter().collect();
+    (!events.is_empty()).then(|| {
+        format!(
+            "other hooks on {} move up in `{}`, so that Codex asks you to trust them again",
+            events.join(", "),
+            change.path.display()
+        )
+    })
 }
 
 /// The entries for an agent: an event each for which an enabled guest asks. And what is to be said about events that are left

@@ -9,6 +9,7 @@ use super::agents::agent;
 use super::table::table;
 use crate::config::{Env, Paths, StateRoot};
 use crate::protocol::event::Agent;
+use crate::setup::doctor::{self, Patient};
 use crate::setup::files::Archive;
 use crate::setup::{self, Aim, Done, Plan, Scope, Step};
 use crate::text::{inert, inert_json};
@@ -59,6 +60,8 @@ pub(super) fn run(aim: Aim, args: &Args, env: &Env, paths: &Paths) -> Result<boo
     let mut plan = setup::plan(aim, &places, &program, paths, &archive)?;
     if aim == Aim::Install {
         plan.notes.extend(setup::next_steps(&places, &program, &plan));
+        let patient = Patient { env, paths, project: project.as_deref(), program: &program };
+        plan.notes.extend(doctor::rivals(&patient));
     }
     if args.dry_run {
         return show(&plan, args.json);

@@ -110,6 +110,15 @@ pub(crate) fn examine(patient: &Patient<'_>) -> Vec<Finding> {
     CHECKS.iter().flat_map(look).collect()
 }
 
+/// What else handles the same events, each with what to do about it.
+pub(crate) fn rivals(patient: &Patient<'_>) -> Vec<String> {
+    let sentence = |Finding { text, fix, .. }: Finding| match fix {
+        Some(fix) => format!("{text}; {fix}"),
+        None => text,
+    };
+    agents::rivals(patient).into_iter().map(sentence).collect()
+}
+
 /// Carries out what needs no decision. Returns a sentence for each thing that was mended.
 pub(crate) fn mend(findings: &[Finding], program: &str, paths: &Paths, archive: &mut Archive) -> Result<Vec<String>> {
     let mut mends: Vec<&Mend> = Vec::new();

@@ -434,6 +434,20 @@ fn a_file_that_somebody_changed_since_keeps_the_change() {
 }
 
 #[test]
+fn hooks_of_others_that_lose_codexs_trust_are_named() {
+    let home = Home::new();
+    home.install();
+    let mut hooks = parsed(&home.read(CODEX_HOOKS));
+    for (event, at) in [("Stop", 1), ("PreToolUse", 0)] {
+        let group = json!({ "hooks": [{ "type": "command", "command": "mine" }] });
+        hooks["hooks"][event].as_array_mut().expect("groups").insert(at, group);
+    }
+    home.write(CODEX_HOOKS, hooks.to_string());
+    let (_, notes) = home.run(Aim::Uninstall, Scope::User).expect("uninstalled");
+    assert!(notes.iter().any(|note| note.starts_with("other hooks on Stop move up")), "{notes:?}");
+}
+
+#[test]
 fn a_link_stays_a_link_and_what_it_points_to_is_edited() {
     let home = Home::new();
     home.write("dotfiles/claude.json", "{\n  \"a\": 1\n}\n");

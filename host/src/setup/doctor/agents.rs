@@ -11,7 +11,7 @@ use crate::hooks_file::ours::{self, Entry, Program};
 use crate::hooks_file::{self, Registered, Trust, Trusted};
 use crate::protocol::contract;
 use crate::protocol::event::Agent;
-use crate::setup::{Places, Scope, entries, files, hooks, servers, skills, title};
+use crate::setup::{AGENTS, Places, Scope, entries, files, hooks, servers, skills, title};
 
 /// The first version of Claude Code that starts a hook without a shell; an older one starts the program without its arguments.
 const OLDEST_CLAUDE: [u32; 3] = [2, 1, 139];
@@ -94,10 +94,7 @@ fn agent(agent: Agent, patient: &Patient<'_>) -> Vec<Finding> {
         )),
     }
     if !set_up.is_empty() && plugin_is_on(agent, patient) {
-        findings.push(Finding::problem(
-            format!("{name} has omc-host as a plugin and in its settings: every event is handled twice"),
-            format!("omc-host uninstall --agent {}, or remove the plugin", agent.name()),
-        ));
+        findings.push(plugin_beside_entries(agent));
     }
     if findings.is_empty() {
         let files: Vec<_> = set_up.iter().map(|places| places.hooks.display().to_string()).collect();
@@ -247,11 +244,35 @@ fn own_files(places: &Places, patient: &Patient<'_>) -> Option<Finding> {
     Some(Finding::problem(text, fix(places)).with(Mend::Install(places.clone())))
 }
 
+/// What handles the same events beside entries of ours: the original, and this project's plugin.
+pub(super) fn rivals(patient: &Patient<'_>) -> Vec<Finding> {
+    let mut findings = plugins(patient);
+    for agent in AGENTS {
+        let user = Places::of_user(agent, patient.paths);
+        let project = patient.project.and_then(|root| Places::of_project(agent, root));
+        for places in user.iter().chain(&project) {
+            let handlers =
+                read(Some(&places.hooks)).and_then(|text| hooks_file::handlers(&places.hooks, &text, agent).ok());
+            findings.extend(handlers.and_then(|handlers| of_the_original(places, &handlers)));
+        }
+        findings.extend(plugin_is_on(agent, patient).then(|| plugin_beside_entries(agent)));
+    }
+    findings
+}
+
+/// The plugin and entries of ours are two ways to one thing.
+fn plugin_beside_entries(agent: Agent) -> Finding {
+    Finding::problem(
+        format!("{} has omc-host as a plugin and in its settings: every event is handled twice", title(agent)),
+        format!("omc-host uninstall --agent {}, or remove the plugin", agent.name()),
+    )
+}
+
 /// Hooks of the original in a file.
 fn of_the_original(places: &Places, handlers: &[Registered]) -> Option<Finding> {
     let count = handlers.iter().filter(|found| ours::is_of_the_original(&found.handler)).count();
     let text =
-        format!("`{}` has {count} hooks of oh-my-claudecode: both at once is not supported", places.hooks.display());
+        format!("`{}` has hooks of oh-my-claudecode ({count}): both at once is not supported", places.hooks.display());
     (count > 0).then(|| Finding::problem(text, "take them out, or run `omc-host uninstall`"))
 }
 

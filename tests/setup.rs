@@ -336,6 +336,21 @@ fn an_installation_beside_the_original_says_so() {
 }
 
 #[test]
+fn the_doctor_of_one_omc_host_leaves_the_hooks_of_another_alone() {
+    let machine = Machine::new();
+    machine.ok(&["install", "--agent", "claude"]);
+    fs::remove_file(machine.world.path("home/.claude/skills/omc/skills/ralph/SKILL.md")).expect("removed");
+    let before = files(&[machine.world.path("home/.claude")]);
+    let other = machine.world.path("bin/other/omc-host");
+    create_dirs(&machine.world.path("bin/other"));
+    fs::copy(&machine.program, &other).expect("copied");
+    let run = Running::start(machine.command(&other, &["doctor", "--fix"]), Vec::new()).finish();
+    let said = String::from_utf8_lossy(&run.stdout);
+    assert!(run.code == Some(1) && said.contains("name another omc-host than this one"), "{said}");
+    assert_eq!(files(&[machine.world.path("home/.claude")]), before);
+}
+
+#[test]
 fn an_upgrade_behind_a_link_keeps_codexs_trust_and_every_byte() {
     let machine = Machine::new();
     let link = machine.world.path("home/omc-host");
@@ -357,8 +372,12 @@ fn an_upgrade_behind_a_link_keeps_codexs_trust_and_every_byte() {
     symlink(newer.join("omc-host"), &link).expect("linked");
     assert_eq!(run(&["install"]).code, Some(0));
     assert_eq!(files(&["home/.codex", "home/.claude"].map(|tree| machine.world.path(tree))), before);
-    let doctor = run(&["doctor"]);
-    assert_eq!(doctor.code, Some(0), "{}", String::from_utf8_lossy(&doctor.stdout));
+    // Whichever name of the program the doctor is called by.
+    for name in [&link, &newer.join("omc-host")] {
+        let doctor = Running::start(machine.command(name, &["doctor", "--fix"]), Vec::new()).finish();
+        assert_eq!(doctor.code, Some(0), "{}", String::from_utf8_lossy(&doctor.stdout));
+        assert_eq!(files(&["home/.codex", "home/.claude"].map(|tree| machine.world.path(tree))), before);
+    }
 }
 
 #[test]

@@ -37,7 +37,7 @@ pub(super) fn run(args: &Args, env: &Env, paths: &Paths) -> Result<bool> {
     let mut findings = look();
     let mut mended = Vec::new();
     if args.fix {
-        mended = doctor::mend(&findings, &program, paths, &mut Archive::open(paths)?)?;
+        mended = doctor::mend(&findings, paths, &mut Archive::open(paths)?)?;
         if !mended.is_empty() {
             findings = look();
         }

@@ -19,6 +19,7 @@ use super::{Aim, Places};
 use crate::config::{Env, Paths};
 
 /// What the checks look at.
+#[derive(Clone, Copy)]
 pub(crate) struct Patient<'a> {
     pub(crate) env: &'a Env,
     pub(crate) paths: &'a Paths,
@@ -58,8 +59,8 @@ pub(crate) struct Finding {
 /// A change that needs no decision.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Mend {
-    /// Set the agent up again, at these places.
-    Install(Places),
+    /// Set the agent up again, at these places and with the program of this path.
+    Install(Places, String),
     /// Take the right to write from everybody but the user.
     Protect(PathBuf),
 }
@@ -120,7 +121,7 @@ pub(crate) fn rivals(patient: &Patient<'_>) -> Vec<String> {
 }
 
 /// Carries out what needs no decision. Returns a sentence for each thing that was mended.
-pub(crate) fn mend(findings: &[Finding], program: &str, paths: &Paths, archive: &mut Archive) -> Result<Vec<String>> {
+pub(crate) fn mend(findings: &[Finding], paths: &Paths, archive: &mut Archive) -> Result<Vec<String>> {
     let mut mends: Vec<&Mend> = Vec::new();
     for mend in findings.iter().filter_map(|finding| finding.mend.as_ref()) {
         if !mends.contains(&mend) {
@@ -130,7 +131,7 @@ pub(crate) fn mend(findings: &[Finding], program: &str, paths: &Paths, archive: 
     let mut mended = Vec::new();
     for mend in mends {
         match mend {
-            Mend::Install(places) => {
+            Mend::Install(places, program) => {
                 let plan = super::plan(Aim::Install, std::slice::from_ref(places), program, paths, archive)?;
                 let done = plan.carry_out(Aim::Install, archive)?;
                 mended.extend(done.iter().map(|done| format!("{}: `{}`", done.change, done.path.display())));

@@ -61,6 +61,7 @@ fn agent(agent: Agent, patient: &Patient<'_>) -> Vec<Finding> {
     }
     let mut findings = Vec::new();
     let mut set_up = Vec::new();
+    let mut names_another = false;
     for places in std::iter::once(&user).chain(&project) {
         let Some(text) = read(Some(&places.hooks)) else { continue };
         match hooks_file::handlers(&places.hooks, &text, agent) {
@@ -73,8 +74,11 @@ fn agent(agent: Agent, patient: &Patient<'_>) -> Vec<Finding> {
                 let ours: Vec<_> =
                     handlers.into_iter().filter(|found| ours::program_of(&found.handler).is_some()).collect();
                 if !ours.is_empty() {
+                    let named = named(&ours, patient);
+                    let patient = &Patient { program: &named, ..*patient };
+                    names_another |= ours.iter().any(|found| is_another(found, patient));
                     findings.extend(entries_of(places, &text, &ours, patient));
-                    set_up.push(places.clone());
+                    set_up.push((places.clone(), named));
                 }
             }
         }
@@ -85,7 +89,7 @@ fn agent(agent: Agent, patient: &Patient<'_>) -> Vec<Finding> {
             format!("{name} does not call omc-host"),
             format!("omc-host install --agent {}", agent.name()),
         )),
-        [one] => findings.extend(own_files(one, patient)),
+        [(one, program)] => findings.extend(own_files(one, &Patient { program, ..*patient })),
         [_, ..] => findings.push(Finding::problem(
             format!(
                 "{name} has entries of omc-host for this user and for this project: every event may be handled twice"
@@ -96,17 +100,40 @@ fn agent(agent: Agent, patient: &Patient<'_>) -> Vec<Finding> {
     if !set_up.is_empty() && plugin_is_on(agent, patient) {
         findings.push(plugin_beside_entries(agent));
     }
+    if names_another {
+        // Which of the two is to be called is for the person to say.
+        for finding in &mut findings {
+            finding.mend = None;
+        }
+    }
     if findings.is_empty() {
-        let files: Vec<_> = set_up.iter().map(|places| places.hooks.display().to_string()).collect();
+        let files: Vec<_> = set_up.iter().map(|(places, _)| places.hooks.display().to_string()).collect();
         findings.push(Finding::ok(format!("{name} is set up (`{}`)", files.join("`, `"))));
     }
     findings
 }
 
+/// The path by which handlers of ours name this program; the one by which it was started, if none does.
+///
+/// It may have several names, and the one that was chosen for the hooks is as good as any: Codex trusts it.
+fn named(ours: &[Registered], patient: &Patient<'_>) -> String {
+    let own = Path::new(patient.program).canonicalize().ok();
+    let mut programs = ours.iter().filter_map(|found| ours::program_of(&found.handler));
+    let is_own = |program: &String| Path::new(program).is_absolute() && Path::new(program).canonicalize().ok() == own;
+    programs.find(is_own).unwrap_or_else(|| patient.program.to_owned())
+}
+
+/// Whether a handler of ours names another omc-host than this one, and one that is there.
+fn is_another(found: &Registered, patient: &Patient<'_>) -> bool {
+    let own = Path::new(patient.program).canonicalize().ok();
+    let other = ours::program_of(&found.handler).and_then(|program| Path::new(&program).canonicalize().ok());
+    other.is_some_and(|other| Some(other) != own)
+}
+
 /// What is wrong with our entries in a file.
 fn entries_of(places: &Places, text: &str, found: &[Registered], patient: &Patient<'_>) -> Vec<Finding> {
     let (agent, file) = (places.agent, places.hooks.display());
-    let install = || Mend::Install(places.clone());
+    let install = || Mend::Install(places.clone(), patient.program.to_owned());
     let again = || fix(places);
     let mut findings = Vec::new();
     let programs: BTreeSet<String> = found.iter().filter_map(|found| ours::program_of(&found.handler)).collect();
@@ -241,7 +268,8 @@ fn own_files(places: &Places, patient: &Patient<'_>) -> Option<Finding> {
     }
     let what = if server_is_there { "skills or the server" } else { "the server of tools" };
     let text = format!("{what} of {} are missing or of another version", title(places.agent));
-    Some(Finding::problem(text, fix(places)).with(Mend::Install(places.clone())))
+    let mend = Mend::Install(places.clone(), patient.program.to_owned());
+    Some(Finding::problem(text, fix(places)).with(mend))
 }
 
 /// What handles the same events beside entries of ours: the original, and this project's plugin.

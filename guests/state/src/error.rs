@@ -50,6 +50,12 @@ pub enum Error {
         /// The file.
         path: PathBuf,
     },
+    /// There is a file already where a new one was to be made.
+    #[error("`{}` is there already", path.display())]
+    Exists {
+        /// The file.
+        path: PathBuf,
+    },
     /// There is no room for more in the file, and nothing in it that may be dropped.
     #[error("`{}` is full: {max_bytes} bytes at most", path.display())]
     Full {

@@ -155,14 +155,14 @@ impl Store {
         self.remove(&path_of(namespace, key))
     }
 
-    /// Removes entries whose time is over, of all namespaces, and says how many. For use under the project's lock.
-    pub fn sweep_shared(&self, now: Timestamp) -> usize {
-        let mut removed = 0;
-        for namespace in self.shared_namespaces() {
+    /// Removes entries whose time is over, of one namespace or of all, and names them. For use under the project's lock.
+    pub fn sweep_shared(&self, only: Option<&Name>, now: Timestamp) -> Vec<(Name, Name)> {
+        let mut removed = Vec::new();
+        for namespace in only.map_or_else(|| self.shared_namespaces(), |name| vec![name.clone()]) {
             for key in self.keys(&namespace) {
                 let entry = self.read_fields(&path_of(&namespace, &key)).ok().flatten().map(|fields| Entry { fields });
                 if entry.is_some_and(|entry| entry.has_expired(now)) && self.remove_shared(&namespace, &key).is_ok() {
-                    removed += 1;
+                    removed.push((namespace.clone(), key));
                 }
             }
             self.remove_folder(&folder().join(&namespace.0));
@@ -217,10 +217,11 @@ mod tests {
         let listed = store.list_shared(&ns, later);
         assert_eq!(listed.len(), 1);
         assert_eq!(listed[0].1.fields().time("createdAt"), Some(now()), "the first time stays");
-        assert_eq!(store.sweep_shared(later), 1);
+        assert_eq!(store.sweep_shared(Some(&name("other")), later), []);
+        assert_eq!(store.sweep_shared(None, later), [(ns.clone(), short.clone())]);
         assert_eq!(store.shared_namespaces().len(), 1);
         store.remove_shared(&ns, &long).expect("removed");
-        store.sweep_shared(later);
+        store.sweep_shared(None, later);
         assert_eq!(store.shared_namespaces(), []);
     }
 

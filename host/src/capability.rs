@@ -11,6 +11,8 @@ pub(crate) mod session_environment;
 mod transcript;
 pub mod wasi;
 
+use std::time::{Duration, Instant};
+
 use omc_artifact::{Access, Preopen};
 
 use crate::config::Limits;
@@ -22,6 +24,12 @@ pub use host::{EffectsHandle, EventHandle};
 pub use lock::LockHandle;
 pub use omc_dir::OmcDir;
 pub(crate) use project_files::Budget as FilesBudget;
+
+/// The lock that `state-lock` gives guests, for the host's own commands; absent if somebody holds it for all of `wait`.
+pub(crate) fn native_lock(dir: &OmcDir, _name: &str, wait: Duration) -> Option<LockHandle> {
+    let wait_ms = u32::try_from(wait.as_millis()).unwrap_or(u32::MAX);
+    lock::acquire(dir, wait_ms, Instant::now() + wait).ok()
+}
 
 /// The directories of a call: what is granted in the project's and the user's.
 pub(crate) fn preopens(grants: &Grants, surroundings: &Surroundings) -> Vec<wasi::Preopen> {

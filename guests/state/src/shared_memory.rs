@@ -155,6 +155,23 @@ impl Store {
         self.remove(&path_of(namespace, key))
     }
 
+    /// The same under the project's lock. Says whether there was one.
+    ///
+    /// # Errors
+    ///
+    /// As [`remove_shared`](Self::remove_shared), or what keeps the lock from being taken.
+    pub fn remove_shared_locked<L: Locker>(&self, locker: &L, namespace: &Name, key: &Name) -> Result<bool, Error> {
+        if !self.exists(&path_of(namespace, key)) {
+            return Ok(false);
+        }
+        self.locked_project(locker, |store| {
+            let was_there = store.exists(&path_of(namespace, key));
+            store.remove_shared(namespace, key)?;
+            store.remove_folder(&folder().join(&namespace.0));
+            Ok(was_there)
+        })
+    }
+
     /// Removes entries whose time is over, of one namespace or of all, and names them. For use under the project's lock.
     pub fn sweep_shared(&self, only: Option<&Name>, now: Timestamp) -> Vec<(Name, Name)> {
         let mut removed = Vec::new();

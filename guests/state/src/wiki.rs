@@ -335,6 +335,16 @@ impl Store {
         Page::parse(&self.read_text(&path_of(file)).ok().flatten()?)
     }
 
+    /// The text of a page, of the index or of another file of ours; absent if there is none, or if no page may have the name.
+    ///
+    /// # Errors
+    ///
+    /// What keeps the file from being read.
+    pub fn read_wiki_file(&self, file: &str) -> Result<Option<String>, Error> {
+        let is_known = is_page_file(file) || RESERVED.contains(&file);
+        if is_known { self.read_text(&path_of(file)) } else { Ok(None) }
+    }
+
     /// Writes a page. For use under the project's lock; the index is made anew when it is asked for next.
     ///
     /// # Errors

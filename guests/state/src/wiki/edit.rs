@@ -68,7 +68,6 @@ impl Store {
                 }
             };
             store.write_page(&file, &page)?;
-            store.ensure_ignored()?;
             let (operation, what) =
                 if only_new { ("add", "added") } else { ("ingest", if is_new { "added" } else { "extended" }) };
             store.append_wiki_log(

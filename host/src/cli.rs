@@ -4,12 +4,19 @@
 //! gets a valid answer. Exit statuses: 0 in order, 1 findings or failure, 64 wrong usage, 70 a bug of ours; never 2, which
 //! agents read as a refusal.
 
+mod answer;
 mod audit;
+mod cancel;
 mod check;
+mod completions;
 mod explain;
 mod guests;
 mod hook;
 mod log;
+mod mcp;
+mod memory;
+mod notepad;
+mod state;
 mod table;
 
 use std::ffi::OsString;
@@ -61,8 +68,35 @@ enum Command {
     #[command(after_help = check::EXAMPLES)]
     Check(check::Args),
     /// List, add and remove guests
-    #[command(subcommand)]
+    #[command(subcommand, after_help = guests::EXAMPLES)]
     Guests(guests::Command),
+    /// End every mode of a session, so that its agent may stop
+    #[command(after_help = cancel::EXAMPLES)]
+    Cancel(cancel::Args),
+    /// Show and change the states of modes
+    #[command(subcommand, after_help = state::EXAMPLES)]
+    State(state::Command),
+    /// Read and write the project's notepad
+    #[command(subcommand, after_help = notepad::EXAMPLES)]
+    Notepad(notepad::Command),
+    /// Read and write what is known about the project, and what its agents share
+    #[command(subcommand, after_help = memory::EXAMPLES)]
+    Memory(memory::Command),
+    /// Serve the tools with which a model reads and ends its modes and keeps its notes (MCP on standard input and output)
+    #[command(after_help = mcp::EXAMPLES)]
+    Mcp,
+    /// Print a script with which a shell completes this program's arguments
+    #[command(after_help = completions::EXAMPLES)]
+    Completions {
+        /// The shell
+        shell: clap_complete::Shell,
+    },
+    /// Print the manual page of this program or of one of its commands
+    #[command(after_help = completions::MAN_EXAMPLES)]
+    Man {
+        /// The command
+        command: Option<String>,
+    },
 }
 
 /// Runs the command line. `began` is when the process started.
@@ -92,6 +126,13 @@ pub fn run(args: Vec<OsString>, began: Instant) -> ExitCode {
         Command::Log(args) => log::run(&args, &paths),
         Command::Check(args) => check::run(&args, &env),
         Command::Guests(command) => guests::run(command, &paths),
+        Command::Cancel(args) => cancel::run(&args, &env),
+        Command::State(command) => state::run(command, &env),
+        Command::Notepad(command) => notepad::run(command, &env),
+        Command::Memory(command) => memory::run(command, &env),
+        Command::Mcp => mcp::run(),
+        Command::Completions { shell } => completions::completions(shell),
+        Command::Man { command } => completions::man(command.as_deref()),
     }));
     match outcome {
         Ok(Ok(in_order)) => ExitCode::from(if in_order { 0 } else { FAILURE }),

@@ -124,7 +124,8 @@ impl Project {
     }
 
     fn at(env: &Env, folder: Option<&str>) -> Result<Self> {
-        let root = StateRoot::resolve(folder, std::env::current_dir().ok().as_deref(), env).map_err(Error::NoProject)?;
+        let root =
+            StateRoot::resolve(folder, std::env::current_dir().ok().as_deref(), env).map_err(Error::NoProject)?;
         Self::of(env, root)
     }
 

@@ -80,7 +80,11 @@ impl Project {
     pub fn write_memory(&self, members: Map<String, Value>, merge: bool) -> Result<Kept> {
         self.change_memory("the memory is", |memory| {
             let before = memory.fields().clone();
-            if merge { memory.merge(members) } else { memory.replace(members) }
+            if merge {
+                memory.merge(members)
+            } else {
+                memory.replace(members)
+            }
             *memory.fields() != before
         })
     }

@@ -122,10 +122,9 @@ impl Project {
         let notepad = self.store.read_notepad()?;
         Ok(match section {
             None => Notes { section: "all", text: notepad.map(|notepad| notepad.render()) },
-            Some(section) => Notes {
-                section: section_name(section),
-                text: notepad.and_then(|notepad| notepad.text(section)),
-            },
+            Some(section) => {
+                Notes { section: section_name(section), text: notepad.and_then(|notepad| notepad.text(section)) }
+            }
         })
     }
 

@@ -60,7 +60,11 @@ impl fmt::Display for Listed {
                 .iter()
                 .map(|item| {
                     let expires = item.expires_at.as_ref().map(|time| format!(", until {time}")).unwrap_or_default();
-                    format!("{} (updated {}{expires})", item.key, item.updated_at.as_deref().unwrap_or("at no known time"))
+                    format!(
+                        "{} (updated {}{expires})",
+                        item.key,
+                        item.updated_at.as_deref().unwrap_or("at no known time")
+                    )
                 })
                 .collect(),
         };
@@ -179,7 +183,8 @@ impl Project {
         if self.store.shared_namespaces().is_empty() {
             return Ok(CleanedUp { removed: Vec::new() });
         }
-        let removed = self.store.locked_project(&self.locker(), |store| Ok(store.sweep_shared(only.as_ref(), now())))?;
+        let removed =
+            self.store.locked_project(&self.locker(), |store| Ok(store.sweep_shared(only.as_ref(), now())))?;
         let shown = |(namespace, key): &(Name, Name)| format!("{}/{}", namespace.as_str(), key.as_str());
         Ok(CleanedUp { removed: removed.iter().map(shown).collect() })
     }

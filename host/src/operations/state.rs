@@ -3,7 +3,9 @@
 use std::fmt;
 use std::path::PathBuf;
 
-use omc_state::{Error as StoreError, Fields, Mode, ModeState, OwnedState, Place, SessionId, Store, Timestamp, mode_path};
+use omc_state::{
+    Error as StoreError, Fields, Mode, ModeState, OwnedState, Place, SessionId, Store, Timestamp, mode_path,
+};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
@@ -161,7 +163,8 @@ impl Entry {
     fn new(project: &Project, owned: OwnedState, now: Timestamp, with_state: bool) -> Self {
         let (path, state) = (owned.path(), owned.state);
         let fields = state.fields();
-        let time = |names: &[&str]| names.iter().filter_map(|name| fields.time(name)).max().map(|time| time.to_string());
+        let time =
+            |names: &[&str]| names.iter().filter_map(|name| fields.time(name)).max().map(|time| time.to_string());
         Self {
             mode: owned.mode.name(),
             session: owned.session.map(|session| session.to_string()),
@@ -402,10 +405,11 @@ impl Project {
         let store = self.writable()?;
         let now = now();
         match session {
-            Some(session) => {
-                store.locked(&self.locker(), &session, |store| Ok(self.write_own(store, mode, &session, members, change, now)))?
-            }
-            None => store.locked_project(&self.locker(), |store| Ok(self.write_unowned(store, mode, members, change, now)))?,
+            Some(session) => store.locked(&self.locker(), &session, |store| {
+                Ok(self.write_own(store, mode, &session, members, change, now))
+            })?,
+            None => store
+                .locked_project(&self.locker(), |store| Ok(self.write_unowned(store, mode, members, change, now)))?,
         }
     }
 
@@ -471,9 +475,11 @@ impl Project {
         change: &Change,
         now: Timestamp,
     ) -> Result<Written> {
-        if let Some(owner) = store.owned_states(&[mode], None)?.into_iter().find_map(|owned| {
-            owned.session.filter(|_| owned.state.place() == Place::Shared)
-        }) {
+        if let Some(owner) = store
+            .owned_states(&[mode], None)?
+            .into_iter()
+            .find_map(|owned| owned.session.filter(|_| owned.state.place() == Place::Shared))
+        {
             return Err(Error::argument("session_id", format!("the state is that of session {owner}; name it")));
         }
         let known = store.read_unowned_mode(mode)?.filter(|_| !change.replace);
@@ -487,7 +493,8 @@ impl Project {
         state.fields_mut().set("_meta", meta(mode, None, now));
         store.write_unowned_mode(mode, state.fields())?;
         let entry = Entry::new(self, OwnedState { mode, session: None, state }, now, true);
-        let warning = "no session is known, so this state belongs to nobody and holds nobody; name the session to start a mode";
+        let warning =
+            "no session is known, so this state belongs to nobody and holds nobody; name the session to start a mode";
         Ok(Written { entry, also_ended: Vec::new(), warning: Some(warning) })
     }
 
@@ -583,9 +590,10 @@ fn begin(state: &mut ModeState, mode: Mode, change: &Change, now: Timestamp) {
     if change.started_at.is_none() && !named("started_at") {
         fields.set_time("started_at", now);
     }
-    for (name, is_named) in
-        [("completed_at", change.completed_at.is_some() || named("completed_at")), ("deactivated_reason", named("deactivated_reason"))]
-    {
+    for (name, is_named) in [
+        ("completed_at", change.completed_at.is_some() || named("completed_at")),
+        ("deactivated_reason", named("deactivated_reason")),
+    ] {
         if !is_named {
             fields.remove(name);
         }

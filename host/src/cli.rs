@@ -8,12 +8,11 @@ mod answer;
 mod audit;
 mod cancel;
 mod check;
-mod completions;
+mod companion;
 mod explain;
 mod guests;
 mod hook;
 mod log;
-mod mcp;
 mod memory;
 mod notepad;
 mod state;
@@ -25,7 +24,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
 use std::time::Instant;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory as _, Parser, Subcommand};
 
 use crate::config::{Env, Paths};
 
@@ -83,20 +82,26 @@ enum Command {
     #[command(subcommand, after_help = memory::EXAMPLES)]
     Memory(memory::Command),
     /// Serve the tools with which a model reads and ends its modes and keeps its notes (MCP on standard input and output)
-    #[command(after_help = mcp::EXAMPLES)]
+    #[command(after_help = companion::MCP_EXAMPLES)]
     Mcp,
     /// Print a script with which a shell completes this program's arguments
-    #[command(after_help = completions::EXAMPLES)]
+    #[command(after_help = companion::COMPLETIONS_EXAMPLES)]
     Completions {
         /// The shell
-        shell: clap_complete::Shell,
+        #[arg(value_parser = companion::SHELLS)]
+        shell: String,
     },
     /// Print the manual page of this program or of one of its commands
-    #[command(after_help = completions::MAN_EXAMPLES)]
+    #[command(after_help = companion::MAN_EXAMPLES)]
     Man {
         /// The command
         command: Option<String>,
     },
+}
+
+/// The definition of the command line, for what is generated from it.
+pub fn command() -> clap::Command {
+    Cli::command()
 }
 
 /// Runs the command line. `began` is when the process started.
@@ -130,9 +135,11 @@ pub fn run(args: Vec<OsString>, began: Instant) -> ExitCode {
         Command::State(command) => state::run(command, &env),
         Command::Notepad(command) => notepad::run(command, &env),
         Command::Memory(command) => memory::run(command, &env),
-        Command::Mcp => mcp::run(),
-        Command::Completions { shell } => completions::completions(shell),
-        Command::Man { command } => completions::man(command.as_deref()),
+        Command::Mcp => companion::run::<&str>(&[]),
+        Command::Completions { shell } => companion::run(&["completions", &shell]),
+        Command::Man { command } => {
+            companion::run(&std::iter::once("man").chain(command.as_deref()).collect::<Vec<_>>())
+        }
     }));
     match outcome {
         Ok(Ok(in_order)) => ExitCode::from(if in_order { 0 } else { FAILURE }),

@@ -1,17 +1,18 @@
 //! The MCP server of omc-host, on standard input and output: the tools with which a model reads and ends its own modes, and
 //! keeps notes, memories and wiki pages of the project that the server was started in.
 //!
-//! A program of its own, so that nothing that runs on an event has an async runtime; `omc-host mcp` becomes this one. What the
-//! tools do is `omc_host::operations`, the same as the commands. One thread serves one request after the other: each is a few
+//! A program of its own, so that nothing that runs on an event has an async runtime; `omc-host mcp` becomes this one. It prints
+//! shell completions and manual pages as well (`omc-host completions`, `omc-host man`), for the same reason. What the tools do is `omc_host::operations`, the same as the commands. One thread serves one request after the other: each is a few
 //! file operations, bounded by the lock's longest wait.
 
 mod arguments;
+mod pages;
 mod tools;
 
 use std::io::Write as _;
 use std::process::ExitCode;
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, anyhow};
 use rmcp::ServiceExt as _;
 use rmcp::transport::async_rw::AsyncRwTransport;
 
@@ -21,7 +22,15 @@ use tools::Tools;
 const MAX_REQUEST_BYTES: usize = 4 << 20;
 
 fn main() -> ExitCode {
-    match run() {
+    let args: Vec<_> = std::env::args().skip(1).collect();
+    let done = match args.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        [] => serve(),
+        ["completions", shell] => pages::completions(shell),
+        ["man"] => pages::man(None),
+        ["man", command] => pages::man(Some(command)),
+        _ => Err(anyhow!("this program is started by `omc-host mcp`, `omc-host completions` and `omc-host man`")),
+    };
+    match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             // Nobody is there to hear that standard error is gone.
@@ -31,7 +40,7 @@ fn main() -> ExitCode {
     }
 }
 
-fn run() -> Result<()> {
+fn serve() -> Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().build().context("failed to start")?;
     let served = runtime.block_on(async {
         let (stdin, stdout) = rmcp::transport::stdio();

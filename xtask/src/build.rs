@@ -64,11 +64,11 @@ impl Workspace {
     }
 }
 
-/// Builds `omc-host` for use and returns its path. The ahead-of-time compiler is put beside it.
+/// Builds `omc-host` for use and returns its path. Its companion and the ahead-of-time compiler are put beside it.
 pub(crate) fn release() -> Result<PathBuf> {
     let workspace = Workspace::find()?;
     let guests = guests(&workspace)?;
-    run(workspace.cargo(Some(&guests)).args(["build", "--release", "--package", "omc-host"]))?;
+    run(workspace.cargo(Some(&guests)).args(["build", "--release", "--package", "omc-host", "--package", "omc-mcp"]))?;
     let folder = workspace.target.join("release");
     copy_if_newer(&guests.compiler, &folder.join(executable("omc-compiler")))?;
     Ok(folder.join(executable("omc-host")))

@@ -30,6 +30,7 @@ mod deliverables;
 mod error;
 mod fields;
 mod file;
+mod folder;
 mod goals;
 mod layout;
 mod lock;

@@ -16,7 +16,7 @@ async def main() -> None:
         said = {}
         for name, arguments in json.load(sys.stdin):
             result = await session.call_tool(name, arguments)
-            said[name] = {"error": bool(result.isError), "text": result.content[0].text}
+            said[name] = {"error": bool(result.is_error), "text": result.content[0].text}
         print(json.dumps({"tools": sorted(tools), "said": said}))
 
 

@@ -233,6 +233,3 @@ fn check_length(argument: &'static str, text: &str, max_units: usize) -> Result<
 fn pretty(value: &impl serde::Serialize, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
     formatter.write_str(&serde_json::to_string_pretty(value).map_err(|_| fmt::Error)?)
 }
-
-#[cfg(test)]
-mod tests;

@@ -41,7 +41,7 @@ fn main() -> ExitCode {
 }
 
 fn serve() -> Result<()> {
-    let runtime = tokio::runtime::Builder::new_current_thread().build().context("failed to start")?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().context("failed to start")?;
     let served = runtime.block_on(async {
         let (stdin, stdout) = rmcp::transport::stdio();
         let transport = AsyncRwTransport::new_server(stdin, stdout).with_max_line_length(MAX_REQUEST_BYTES);

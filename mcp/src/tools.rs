@@ -8,7 +8,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use omc_host::config::Env;
 use omc_host::operations::wiki::Contribution;
-use omc_host::operations::{Project, Result};
+use omc_host::operations::{self, Project};
 use omc_state::notepad::Section;
 use rmcp::handler::server::router::tool::ToolRouter;
 use rmcp::handler::server::wrapper::Parameters;
@@ -40,7 +40,11 @@ impl Tools {
 
     /// Does one operation on the project of a folder. The project is found anew each time: a folder may have become a
     /// repository, or its `.omc` a link, since the server started.
-    fn answer<T: Display>(&self, folder: Option<&str>, operation: impl FnOnce(&Project) -> Result<T>) -> Answer {
+    fn answer<T: Display>(
+        &self,
+        folder: Option<&str>,
+        operation: impl FnOnce(&Project) -> operations::Result<T>,
+    ) -> Answer {
         let run = || Project::find_within(&self.env, folder).and_then(|project| operation(&project));
         match catch_unwind(AssertUnwindSafe(run)) {
             Ok(Ok(done)) => Ok(for_a_model(&done.to_string())),
@@ -273,7 +277,7 @@ impl Tools {
         self.answer(args.working_directory.as_deref(), |project| Ok(project.list_wiki()))
     }
 
-    /// Read a wiki page.
+    /// Read a wiki page with its front matter; `index` and `log` are the wiki's own.
     #[tool(annotations(title = "Read a wiki page", read_only_hint = true, open_world_hint = false))]
     fn wiki_read(&self, Parameters(args): Parameters<PageName>) -> Answer {
         self.answer(args.working_directory.as_deref(), |project| project.read_wiki(&args.page))

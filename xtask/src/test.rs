@@ -14,7 +14,7 @@ const NATIVE: &[&str] =
     &["omc-artifact", "omc-fuzz", "omc-host", "omc-guest", "omc-mcp", "omc-state", "omc-tool", "omc-turn", "xtask"];
 
 /// The official MCP client in Python, as pip names it: a client that shares no code with our server.
-const MCP_CLIENT: &str = "mcp==MCPVERSION";
+const MCP_CLIENT: &str = "mcp==2.3.0";
 
 /// How many tests passed and failed.
 #[derive(Default)]

@@ -382,7 +382,10 @@ fn arguments_that_would_leave_the_project_or_mean_another_session_are_refused() 
         "arguments of all kinds",
     );
     assert!(is_held(&world, "s1"), "nothing of that ended the mode");
-    // From inside the project it is the project's own notepad.
+    // A repository inside the project has its own notepad; from any other folder inside it is the project's.
+    write(&world.path("project/nested/.git/HEAD"), 0o600, b"ref: refs/heads/main\n");
+    model.ask("notepad_write_manual", &json!({"content": "nested", "workingDirectory": "nested"}));
+    assert!(world.path("project/nested/.omc/notepad.md").exists());
     model.ask("notepad_write_manual", &json!({"content": "from below", "workingDirectory": "sub"}));
     assert!(fs::read_to_string(omc(&world, "notepad.md")).expect("a notepad").contains("from below"));
 }
@@ -500,7 +503,46 @@ fn help_completions_and_the_manual_name_every_command() {
         let text = printed(&world, &[name, "--help"]);
         assert!(text.contains("Examples:"), "`omc-host {name} --help` shows no example");
     }
-    assert!(printed(&world, &["man", "state"]).contains("state"));
+    assert!(printed(&world, &["man", "state"]).contains("Remove the state of a mode"));
+    for shell in ["elvish", "fish", "powershell", "zsh"] {
+        assert!(printed(&world, &["completions", shell]).contains("--session"), "{shell}");
+    }
+
+    // In bash for real.
+    write(&world.path("outside/completions"), 0o600, script.as_bytes());
+    for (words, completed) in [("ca", "cancel"), ("cancel --a", "--all"), ("notepad wr", "write")] {
+        let lines = format!(
+            "source outside/completions; COMP_WORDS=(omc-host {words}); COMP_CWORD=$((${{#COMP_WORDS[@]}} - 1)); \
+             _omc__host omc-host \"${{COMP_WORDS[COMP_CWORD]}}\" \"${{COMP_WORDS[COMP_CWORD-1]}}\"; echo \"${{COMPREPLY[*]}}\""
+        );
+        let bash =
+            Command::new("bash").args(["-c", &lines]).current_dir(world.path("")).output().expect("bash is there");
+        assert_eq!(String::from_utf8_lossy(&bash.stdout).trim(), completed, "{words}: {bash:?}");
+    }
+}
+
+#[test]
+fn a_server_ends_with_its_client_and_survives_what_is_no_request() {
+    let world = World::new(&[]);
+    let hello = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
+        "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"},
+    }});
+    let call = |id: u64| {
+        let params = json!({"name": "notepad_stats", "arguments": {}});
+        json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params})
+    };
+    let ready = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
+    let huge = "x".repeat(5 << 20);
+    let lines = format!("{hello}\n{ready}\n{}\nnot json\n{{\"a\": 1}}\n\n{huge}\n{}\n", call(2), call(3));
+    let run = Running::start(world.host(["mcp"]), lines.into_bytes()).finish();
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    let answers = String::from_utf8(run.stdout).expect("UTF-8");
+    let answered =
+        |id| answers.lines().any(|line| line.contains(&format!("\"id\":{id}")) && line.contains("\"result\""));
+    assert!(answered(1) && answered(2) && answered(3), "{answers}");
+    // Nobody who says nothing keeps it.
+    let run = Running::start(world.host(["mcp"]), Vec::new()).finish();
+    assert!(run.stdout.is_empty());
 }
 
 #[test]

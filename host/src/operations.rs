@@ -182,8 +182,8 @@ impl Project {
     /// The session that this process was started in, if the project knows it. A server outlives the session that started it, so
     /// a session that is gone is not believed.
     fn own_session(&self) -> Option<SessionId> {
-        let named = SESSION_VARIABLES.iter().filter_map(|name| self.env.get(name)?.to_str());
-        let session = named.filter_map(SessionId::parse).next()?;
+        let mut named = SESSION_VARIABLES.iter().filter_map(|name| self.env.get(name)?.to_str());
+        let session = named.find_map(SessionId::parse)?;
         self.store.sessions().contains(&session).then_some(session)
     }
 

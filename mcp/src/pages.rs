@@ -10,7 +10,12 @@ pub(crate) fn completions(shell: &str) -> Result<()> {
     let shell: Shell = shell.parse().map_err(|_| anyhow!("no script for the shell `{shell}`"))?;
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut omc_host::cli::command(), "omc-host", &mut script);
-    std::io::stdout().write_all(&script).context("failed to write to standard output")
+    let mut script = String::from_utf8(script).context("failed to make the script")?;
+    if shell == Shell::Bash {
+        // clap_complete 4.6 writes the hyphen of a program's name in two ways, so that no command would be completed.
+        script = script.replace("omc__subcmd__host", "omc__host");
+    }
+    std::io::stdout().write_all(script.as_bytes()).context("failed to write to standard output")
 }
 
 /// Prints the page of the program, or of one of its commands.

@@ -64,6 +64,14 @@ pub enum Error {
         /// Its limit.
         max_bytes: usize,
     },
+    /// There are as many entries in the folder as there may be.
+    #[error("`{}` holds {max} entries, and no more may be added", path.display())]
+    TooMany {
+        /// The folder.
+        path: PathBuf,
+        /// Its limit.
+        max: usize,
+    },
     /// The text is longer than its place allows; nothing of it was stored.
     #[error("the text is longer than {max_units} UTF-16 units")]
     TooLong {

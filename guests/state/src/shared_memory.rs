@@ -70,7 +70,7 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// [`Error::Full`] if there are too many keys or namespaces, or what keeps the file from being written.
+    /// [`Error::TooMany`] if there are too many keys or namespaces, or what keeps the file from being written.
     pub fn write_shared<L: Locker>(
         &self,
         locker: &L,
@@ -84,7 +84,7 @@ impl Store {
             let known = store.read_fields(&path).ok().flatten();
             if known.is_none() {
                 let own = folder().join(&namespace.0);
-                let full = |path: PathBuf, max_bytes| Error::Full { path, max_bytes };
+                let full = |path: PathBuf, max| Error::TooMany { path, max };
                 if store.names(&own, MAX_KEYS).len() >= MAX_KEYS {
                     return Err(full(own, MAX_KEYS));
                 }
@@ -264,7 +264,7 @@ mod tests {
         }
         let locker = ThreadLocker::default();
         let write = |ns: &str, key: &str| store.write_shared(&&locker, (&name(ns), &name(key)), json!(1), None, now());
-        assert!(matches!(write("n", "new"), Err(Error::Full { .. })));
+        assert!(matches!(write("n", "new"), Err(Error::TooMany { .. })));
         write("n", "k0").expect("a key that is there");
         write("m", "new").expect("another namespace");
     }

@@ -81,9 +81,9 @@ impl Project {
         self.change_memory("the memory is", |memory| {
             let before = memory.fields().clone();
             if merge {
-                memory.merge(members)
+                memory.merge(members);
             } else {
-                memory.replace(members)
+                memory.replace(members);
             }
             *memory.fields() != before
         })

@@ -418,9 +418,11 @@ impl Project {
         let states = self.store.owned_states(&[mode], None)?;
         let on = states.into_iter().filter(|owned| owned.state.is_active());
         let on: Vec<_> = on.filter_map(|owned| owned.session).collect();
-        let mut known = self.store.sessions();
-        known.truncate(if known.len() == 1 { 1 } else { 0 });
-        Ok(if on.is_empty() { known } else { on })
+        if !on.is_empty() {
+            return Ok(on);
+        }
+        let known = self.store.sessions();
+        Ok(if known.len() == 1 { known } else { Vec::new() })
     }
 
     fn write_own(

@@ -304,7 +304,7 @@ impl Project {
 
 /// The file of a page, whose name people give with its ending or without.
 fn file_name(page: &str) -> String {
-    if page.ends_with(".md") { page.to_owned() } else { format!("{page}.md") }
+    format!("{}.md", page.strip_suffix(".md").unwrap_or(page))
 }
 
 fn no_page(page: &str) -> Error {

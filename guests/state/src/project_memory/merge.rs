@@ -78,7 +78,7 @@ fn merge_objects(known: &mut Map<String, Value>, new: Map<String, Value>, depth:
         }
         match (known.get_mut(&name), value) {
             (Some(Value::Object(known)), Value::Object(new)) if depth < MAX_DEPTH => {
-                merge_objects(known, new, depth + 1)
+                merge_objects(known, new, depth + 1);
             }
             (Some(Value::Array(known)), Value::Array(new)) => merge_lists(&name, known, new),
             (_, value) => drop(known.insert(name, value)),

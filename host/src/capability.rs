@@ -2,6 +2,7 @@
 //!
 //! The only modules that touch files, clocks or processes for a guest. Each one checks its grant at the call.
 
+pub(crate) mod conditions;
 mod git;
 mod host;
 mod lock;
@@ -17,6 +18,7 @@ use omc_artifact::{Access, Preopen};
 
 use crate::config::Limits;
 use crate::policy::Grants;
+use crate::runtime::wit::types::AccessError;
 use crate::surroundings::Surroundings;
 
 pub(crate) use host::add_to_linker;
@@ -25,10 +27,25 @@ pub use lock::LockHandle;
 pub use omc_dir::OmcDir;
 pub(crate) use project_files::Budget as FilesBudget;
 
-/// The lock that `state-lock` gives guests, for the host's own commands; absent if somebody holds it for all of `wait`.
-pub(crate) fn native_lock(dir: &OmcDir, _name: &str, wait: Duration) -> Option<LockHandle> {
+/// Why the host's own commands do not have the lock.
+#[derive(Debug, thiserror::Error)]
+pub enum NotLocked {
+    /// Somebody held it for all of the time.
+    #[error("somebody else holds it; try again")]
+    Busy,
+    /// There is no lock to be had.
+    #[error("{0}")]
+    Failed(String),
+}
+
+/// The lock that `state-lock` gives guests, for the host's own commands.
+pub(crate) fn native_lock(dir: &OmcDir, _name: &str, wait: Duration) -> Result<LockHandle, NotLocked> {
     let wait_ms = u32::try_from(wait.as_millis()).unwrap_or(u32::MAX);
-    lock::acquire(dir, wait_ms, Instant::now() + wait).ok()
+    lock::acquire(dir, wait_ms, Instant::now() + wait).map_err(|error| match error {
+        AccessError::NotFound => NotLocked::Busy,
+        AccessError::Other(why) => NotLocked::Failed(why),
+        other => NotLocked::Failed(other.to_string()),
+    })
 }
 
 /// The directories of a call: what is granted in the project's and the user's.

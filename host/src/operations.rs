@@ -20,7 +20,7 @@ use std::time::{Duration, SystemTime};
 use omc_state::{Locker, Mode, SessionId, Store, Timestamp};
 
 use crate::capability::omc_dir::{Status, Unusable};
-use crate::capability::{self, LockHandle, OmcDir};
+use crate::capability::{self, LockHandle, NotLocked, OmcDir};
 use crate::config::state_root::OMC_DIR;
 use crate::config::{Env, EnvVars, GuestSettings, Paths, Refusal, StateRoot};
 use crate::surroundings::project_dir;
@@ -147,7 +147,7 @@ impl Project {
     }
 
     /// The lock that guests take, for the same names.
-    fn locker(&self) -> impl Locker<Guard = LockHandle> + '_ {
+    fn locker(&self) -> impl Locker<Guard = LockHandle, Error = NotLocked> + '_ {
         |name: &str, wait: Duration| capability::native_lock(&self.dir, name, wait)
     }
 

@@ -12,10 +12,13 @@ pub(crate) mod session_environment;
 mod transcript;
 pub mod wasi;
 
+use std::time::{Duration, Instant};
+
 use omc_artifact::{Access, Preopen};
 
 use crate::config::Limits;
 use crate::policy::Grants;
+use crate::runtime::wit::types::AccessError;
 use crate::surroundings::Surroundings;
 
 pub(crate) use host::add_to_linker;
@@ -23,6 +26,27 @@ pub use host::{EffectsHandle, EventHandle};
 pub use lock::LockHandle;
 pub use omc_dir::{OmcDir, Status};
 pub(crate) use project_files::Budget as FilesBudget;
+
+/// Why the host's own commands do not have the lock.
+#[derive(Debug, thiserror::Error)]
+pub enum NotLocked {
+    /// Somebody held it for all of the time.
+    #[error("somebody else holds it; try again")]
+    Busy,
+    /// There is no lock to be had.
+    #[error("{0}")]
+    Failed(String),
+}
+
+/// The lock that `state-lock` gives guests, for the host's own commands.
+pub(crate) fn native_lock(dir: &OmcDir, _name: &str, wait: Duration) -> Result<LockHandle, NotLocked> {
+    let wait_ms = u32::try_from(wait.as_millis()).unwrap_or(u32::MAX);
+    lock::acquire(dir, wait_ms, Instant::now() + wait).map_err(|error| match error {
+        AccessError::NotFound => NotLocked::Busy,
+        AccessError::Other(why) => NotLocked::Failed(why),
+        other => NotLocked::Failed(other.to_string()),
+    })
+}
 
 /// The directories of a call: what is granted in the project's and the user's.
 pub(crate) fn preopens(grants: &Grants, surroundings: &Surroundings) -> Vec<wasi::Preopen> {

@@ -5,16 +5,22 @@
 //! agents read as a refusal.
 
 mod agents;
+mod answer;
 mod audit;
 mod bench;
 mod bundle;
+mod cancel;
 mod check;
+mod companion;
 mod doctor;
 mod explain;
 mod guests;
 mod hook;
 mod install;
 mod log;
+mod memory;
+mod notepad;
+mod state;
 mod table;
 
 use std::ffi::OsString;
@@ -23,7 +29,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
 use std::time::Instant;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory as _, Parser, Subcommand};
 
 use crate::config::{Env, Paths};
 use crate::setup::Aim;
@@ -67,7 +73,7 @@ enum Command {
     #[command(after_help = check::EXAMPLES)]
     Check(check::Args),
     /// List, add and remove guests
-    #[command(subcommand)]
+    #[command(subcommand, after_help = guests::EXAMPLES)]
     Guests(guests::Command),
     /// Set up an agent: its hooks, the skills and the server of tools
     #[command(after_help = install::EXAMPLES)]
@@ -84,6 +90,39 @@ enum Command {
     /// Show how long the events of a session take on this computer
     #[command(after_help = bench::EXAMPLES)]
     Bench(bench::Args),
+    /// End every mode of a session, so that its agent may stop
+    #[command(after_help = cancel::EXAMPLES)]
+    Cancel(cancel::Args),
+    /// Show and change the states of modes
+    #[command(subcommand, after_help = state::EXAMPLES)]
+    State(state::Command),
+    /// Read and write the project's notepad
+    #[command(subcommand, after_help = notepad::EXAMPLES)]
+    Notepad(notepad::Command),
+    /// Read and write what is known about the project, and what its agents share
+    #[command(subcommand, after_help = memory::EXAMPLES)]
+    Memory(memory::Command),
+    /// Serve the tools with which a model reads and ends its modes and keeps its notes (MCP on standard input and output)
+    #[command(after_help = companion::MCP_EXAMPLES)]
+    Mcp,
+    /// Print a script with which a shell completes this program's arguments
+    #[command(after_help = companion::COMPLETIONS_EXAMPLES)]
+    Completions {
+        /// The shell
+        #[arg(value_parser = companion::SHELLS)]
+        shell: String,
+    },
+    /// Print the manual page of this program or of one of its commands
+    #[command(after_help = companion::MAN_EXAMPLES)]
+    Man {
+        /// The command
+        command: Option<String>,
+    },
+}
+
+/// The definition of the command line, for what is generated from it.
+pub fn command() -> clap::Command {
+    Cli::command()
 }
 
 /// Runs the command line. `began` is when the process started.
@@ -121,6 +160,15 @@ pub fn run(args: Vec<OsString>, began: Instant) -> ExitCode {
         Command::Bundle(args) => bundle::run(&args),
         Command::Doctor(args) => doctor::run(&args, &env, &paths),
         Command::Bench(args) => bench::run(&args, &paths),
+        Command::Cancel(args) => cancel::run(&args, &env),
+        Command::State(command) => state::run(command, &env),
+        Command::Notepad(command) => notepad::run(command, &env),
+        Command::Memory(command) => memory::run(command, &env),
+        Command::Mcp => companion::run::<&str>(&[]),
+        Command::Completions { shell } => companion::run(&["completions", &shell]),
+        Command::Man { command } => {
+            companion::run(&std::iter::once("man").chain(command.as_deref()).collect::<Vec<_>>())
+        }
     }));
     match outcome {
         Ok(Ok(in_order)) => ExitCode::from(if in_order { 0 } else { FAILURE }),

@@ -11,6 +11,7 @@ mod explain;
 pub mod hooks_file;
 pub mod input;
 mod interfaces;
+pub mod operations;
 mod policy;
 pub mod protocol;
 mod registry;

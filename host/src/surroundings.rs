@@ -101,7 +101,8 @@ impl Surroundings {
     }
 }
 
-fn project_dir(root: &StateRoot) -> OmcDir {
+/// The state directory of a project.
+pub(crate) fn project_dir(root: &StateRoot) -> OmcDir {
     // The name is ours (`.omc`) or made of a folder's name with what is not plain replaced.
     let name = root.omc_name.to_string_lossy();
     match root.parent {

@@ -4,6 +4,8 @@
 //! Lists are bounded: the user's directives go last. Languages and frameworks are objects; plain names, an older shape, are read
 //! too.
 
+mod merge;
+
 use std::{collections::BTreeMap, path::Path};
 
 use serde::Serialize;

@@ -4,6 +4,10 @@
 //! the others, and keys that nobody here knows, come back as they were. A file without front matter is no page. `index.md`,
 //! `log.md` and `environment.md` are ours and no pages.
 
+mod edit;
+mod lint;
+mod search;
+
 use std::{
     collections::BTreeMap,
     path::{Path, PathBuf},
@@ -15,6 +19,10 @@ use crate::{
     one_line,
     project_memory::{Command, ProjectMemory},
 };
+
+pub use edit::{CATEGORIES, CONFIDENCES, Ingested, Knowledge};
+pub use lint::{Finding, Severity};
+pub use search::Match;
 
 /// Most pages that are looked at.
 const MAX_PAGES: usize = 500;
@@ -327,6 +335,16 @@ impl Store {
         Page::parse(&self.read_text(&path_of(file)).ok().flatten()?)
     }
 
+    /// The text of a page, of the index or of another file of ours; absent if there is none, or if no page may have the name.
+    ///
+    /// # Errors
+    ///
+    /// What keeps the file from being read.
+    pub fn read_wiki_file(&self, file: &str) -> Result<Option<String>, Error> {
+        let is_known = is_page_file(file) || RESERVED.contains(&file);
+        if is_known { self.read_text(&path_of(file)) } else { Ok(None) }
+    }
+
     /// Writes a page. For use under the project's lock; the index is made anew when it is asked for next.
     ///
     /// # Errors
@@ -359,8 +377,18 @@ impl Store {
         if let Some(indexed) = self.indexed_overview() {
             return Ok(indexed);
         }
+        self.rebuild_index(now)
+    }
+
+    /// Makes the index anew: a time of change has too few digits to tell two changes in a row apart. For use under the project's
+    /// lock.
+    ///
+    /// # Errors
+    ///
+    /// What keeps the index from being written.
+    pub fn rebuild_index(&self, now: Timestamp) -> Result<Overview, Error> {
         let overview = overview(&self.wiki_pages(), now);
-        if overview.pages > 0 {
+        if overview.pages > 0 || self.exists(&path_of(INDEX)) {
             self.replace_text(&path_of(INDEX), &overview.index)?;
         }
         Ok(overview)

@@ -2,7 +2,8 @@
 //!
 //! The only modules that touch files, clocks or processes for a guest. Each one checks its grant at the call.
 
-mod git;
+#[doc(hidden)]
+pub mod git;
 mod host;
 mod lock;
 pub mod omc_dir;

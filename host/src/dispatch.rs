@@ -4,7 +4,6 @@
 //! thread of its own, and if that panics or is late, the answer is silence (or what a required guest's failure means) and the
 //! trail says so.
 
-use std::error::Error;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc;
 use std::sync::{Arc, OnceLock};
@@ -157,7 +156,7 @@ pub(crate) fn answer(
     let deadline = deadline.min(Instant::now() + Duration::from_millis(config.settings.event_deadline_ms()));
 
     let registry = Registry::load(&paths);
-    notes.extend(registry.problem.as_ref().map(|problem| with_causes(problem)));
+    notes.extend(registry.problem.as_ref().map(|problem| omc_state::chain(problem)));
     let mut handlers = registry.select(event, config);
     if unreadable.is_some() {
         handlers.retain(|handler| handler.policy.required);
@@ -183,7 +182,7 @@ pub(crate) fn answer(
         return Answer { reply: dialect.silent(event), merged: None, trail: Trail::new(about, Some(paths), notes) };
     }
     if let Err(refusal) = &config.state {
-        notes.push(format!("no project, so guests have no files: {}", with_causes(refusal)));
+        notes.push(format!("no project, so guests have no files: {}", omc_state::chain(refusal)));
     }
 
     // Which events a guest that is not there would have judged is not known. To refuse the use of tools is enough: whatever
@@ -262,12 +261,6 @@ fn call(handlers: &[Handler], event: &Arc<Event>, surroundings: &Arc<Surrounding
         }
     });
     Runtime::default().call_all(calls.collect(), deadline)
-}
-
-/// An error and what caused it, for the trail.
-fn with_causes(error: &dyn Error) -> String {
-    let causes = std::iter::successors(error.source(), |&error| error.source());
-    causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}"))
 }
 
 /// All guests failed alike, before any of them was called.

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use omc_artifact::{Capability, Manifest, Request};
 use serde_json::Value;
 
-use crate::config::{GuestPolicy, Occasion, Paths, Surroundings};
+use crate::config::{Config, GuestPolicy, Occasion, Paths};
 use crate::protocol::event::Event;
 use crate::protocol::matcher::Matcher;
 use crate::runtime::{Aligned, Code, Fault};
@@ -91,7 +91,7 @@ impl Registry {
 
     /// The guests that an event selects, the configuration admits and their faults have not set aside, in the order in which
     /// their texts are joined.
-    pub(crate) fn select(&self, event: &Event, config: &Surroundings) -> Vec<Handler> {
+    pub(crate) fn select(&self, event: &Event, config: &Config) -> Vec<Handler> {
         let occasion = occasion(event);
         let mut selected: Vec<_> = self
             .guests()

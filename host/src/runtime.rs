@@ -80,7 +80,9 @@ impl Runtime {
         collect(&receiver, &mut done, deadline, || self.engines.values().for_each(Engine::increment_epoch));
         let elapsed = began.elapsed();
         done.into_iter()
-            .map(|called| called.unwrap_or_else(|| Called::failed(Fault::event_deadline(), elapsed)))
+            .map(|called| {
+                called.unwrap_or_else(|| Called { fuel: None, ..Called::failed(Fault::event_deadline(), elapsed) })
+            })
             .collect()
     }
 }

@@ -107,16 +107,17 @@ pub mod state_lock {
         _held: crate::bindings::omc::hook::state_lock::Lock,
     }
 
-    /// Waits at most `wait` for the lock of this name (1 to 64 of `a-z`, `0-9` and `-`); absent when the time ran out or there
-    /// is no grant. A guest holds one lock at a time.
-    pub fn acquire(name: &str, wait: Duration) -> Option<Lock> {
+    /// Waits at most `wait` for the lock of a folder, by its path below the project's `.omc` (`guests/mine`; `.` is `.omc` itself):
+    /// for those who change files in it. Absent when the time ran out, or where the guest may not write. Folders in it have locks
+    /// of their own. A guest holds one lock at a time.
+    pub fn acquire(folder: &str, wait: Duration) -> Option<Lock> {
         #[cfg(target_arch = "wasm32")]
         {
             let wait_ms = u32::try_from(wait.as_millis()).unwrap_or(u32::MAX);
-            crate::bindings::omc::hook::state_lock::acquire(name, wait_ms).ok().map(|held| Lock { _held: held })
+            crate::bindings::omc::hook::state_lock::acquire(folder, wait_ms).ok().map(|held| Lock { _held: held })
         }
         #[cfg(not(target_arch = "wasm32"))]
-        crate::testing::World::with_current(|world| world.lock(name, wait)).then_some(Lock {})
+        crate::testing::World::with_current(|world| world.lock(folder, wait)).then_some(Lock {})
     }
 }
 

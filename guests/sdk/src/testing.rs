@@ -216,7 +216,7 @@ impl World {
         self.omc_user_dir.clone()
     }
 
-    pub(crate) fn lock(&self, _name: &str, _wait: Duration) -> bool {
+    pub(crate) fn lock(&self, _folder: &str, _wait: Duration) -> bool {
         self.locks_are_free
     }
 

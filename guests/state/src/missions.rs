@@ -7,7 +7,7 @@ use crate::{Error, SessionId, Store, Timestamp, shared_path};
 const FILE: &str = "mission-state.json";
 
 impl Store {
-    /// Takes the missions of these sessions off the board. Teams' stay. For use under the project's lock.
+    /// Takes the missions of these sessions off the board. Teams' stay. For use under the lock of the state.
     ///
     /// # Errors
     ///

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use crate::{Error, Fields, Locker, Store, Timestamp, file::Kind, shared_path};
+use crate::{Area, Error, Fields, Locker, Store, Timestamp, file::Kind, shared_path};
 
 /// Longest life that can be asked for, in seconds: a week.
 pub const MAX_TTL_SECONDS: u64 = 604_800;
@@ -66,7 +66,7 @@ fn path_of(namespace: &Name, key: &Name) -> PathBuf {
 }
 
 impl Store {
-    /// Stores a value, under the project's lock. The time at which the key was made first stays.
+    /// Stores a value, under the lock of the state. The time at which the key was made first stays.
     ///
     /// # Errors
     ///
@@ -80,7 +80,7 @@ impl Store {
         now: Timestamp,
     ) -> Result<(), Error> {
         let path = path_of(namespace, key);
-        self.locked_project(locker, |store| {
+        self.locked_in(locker, Area::State, |store| {
             let known = store.read_fields(&path).ok().flatten();
             if known.is_none() {
                 let own = folder().join(&namespace.0);
@@ -155,7 +155,7 @@ impl Store {
         self.remove(&path_of(namespace, key))
     }
 
-    /// Removes entries whose time is over, of all namespaces, and says how many. For use under the project's lock.
+    /// Removes entries whose time is over, of all namespaces, and says how many. For use under the lock of the state.
     pub fn sweep_shared(&self, now: Timestamp) -> usize {
         let mut removed = 0;
         for namespace in self.shared_namespaces() {

@@ -399,7 +399,7 @@ fn a_looping_guest_costs_a_busy_one_beside_it_nothing() {
 fn a_lock_that_somebody_keeps_holds_nobody_up() {
     let world = World::new(&[]);
     at_work(&world);
-    let folder = fs::File::open(world.path("project/.omc")).expect("it is there");
+    let folder = fs::File::open(world.path("project/.omc/state")).expect("it is there");
     flock(&folder, FlockOperation::LockExclusive).expect("nobody holds it");
     let run = send(&world, "Stop", &json!({}));
     assert_eq!(refused_iteration(&run), None);

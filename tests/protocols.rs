@@ -8,6 +8,7 @@ mod world;
 use std::fs;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
+use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
@@ -15,6 +16,9 @@ use world::{Guest, Run, Running, World, write};
 
 /// One real-looking event of each kind that either agent has, one a line.
 const EVENTS: &str = include_str!("../host/src/protocol/testdata/events.jsonl");
+
+/// Longest time for an answer: the design's bound for an event, and the process around it.
+const IN_TIME: Duration = Duration::from_secs(3);
 
 /// Events that the host plays at the same time.
 const AT_ONCE: usize = 3;
@@ -84,6 +88,7 @@ fn whatever_a_guest_says_on_whatever_event_the_agent_takes_the_answer() {
                         let run = run(&world, &["hook", "--agent", agent], event.to_string().into_bytes());
                         let what = format!("{agent} {} {saying:.80}", event["hook_event_name"]);
                         assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""), "{what}");
+                        assert!(run.took < IN_TIME, "{what} took {:?}", run.took);
                         if let Err(fault) = dialects::fault(agent, &event, &run.stdout) {
                             panic!("{what}: {fault}: {:.400}", String::from_utf8_lossy(&run.stdout));
                         }
@@ -149,6 +154,46 @@ fn the_rules_refuse_what_the_agents_refuse() {
     }
 }
 
+#[test]
+fn a_refused_tool_is_refused_twice_where_the_user_wants_that_and_nowhere_else() {
+    let world = puppet_world();
+    let config = world.path("home/.config/omc-host/config.toml");
+    let send = |agent: &str, kind: &str, saying: Value| {
+        let event = json!({
+            "hook_event_name": kind, "session_id": "s1", "cwd": world.project(), "tool_name": "Bash",
+            "tool_input": {"command": "ls"}, "prompt": "hello", "puppet": saying,
+        });
+        run(&world, &["hook", "--agent", agent], event.to_string().into_bytes())
+    };
+    let block = json!([{"block": "not \u{1b}[31mthat"}]);
+    for agent in ["claude", "codex"] {
+        drop(fs::remove_file(&config));
+        write(&world.path("project/omc-host.toml"), 0o600, b"deny-channel = \"both\"\n");
+        let once = send(agent, "PreToolUse", block.clone());
+        assert_eq!((once.code, once.stderr.as_str()), (Some(0), ""), "a project cannot ask for it");
+        write(&config, 0o600, b"deny-channel = \"both\"\n");
+        let twice = send(agent, "PreToolUse", block.clone());
+        assert_eq!((twice.code, &twice.stdout), (Some(2), &once.stdout), "the answer is the same");
+        assert!(twice.stderr.contains("that") && !twice.stderr.contains('\u{1b}'), "{:?}", twice.stderr);
+        for (kind, saying) in [
+            ("PreToolUse", json!([])),
+            ("PreToolUse", json!([{"ask": "really?"}])),
+            ("PostToolUse", block.clone()),
+            ("UserPromptSubmit", block.clone()),
+            ("Stop", block.clone()),
+            ("PermissionRequest", block.clone()),
+        ] {
+            // Codex cannot ask, so that there a question is a refusal.
+            let is_refusal = agent == "codex" && saying.to_string().contains("ask");
+            let run = send(agent, kind, saying);
+            assert_eq!(run.code, Some(if is_refusal { 2 } else { 0 }), "{agent} {kind}");
+        }
+    }
+    write(&config, 0o600, b"deny-channel = \"stderr\"\n");
+    assert_eq!(send("claude", "PreToolUse", block).code, Some(0));
+    assert!(world.trail().contains("`deny-channel` must be"), "{}", world.trail());
+}
+
 /// Runs `check` on a file in a world of its own, and returns the run and what its JSON says.
 fn check(name: &str, file: &Value, more: &[&str]) -> (Run, Value) {
     let world = World::new(&[]);
@@ -163,7 +208,7 @@ fn check(name: &str, file: &Value, more: &[&str]) -> (Run, Value) {
     (table, report)
 }
 
-fn hooks(event: &str, matcher: &str, handler: Value) -> Value {
+fn hooks(event: &str, matcher: &str, handler: &Value) -> Value {
     json!({"hooks": {event: [{"matcher": matcher, "hooks": [handler]}]}})
 }
 
@@ -195,7 +240,7 @@ fn check_says_of_every_handler_what_becomes_of_it() {
             "breaks the file",
         ),
     ] {
-        let (table, report) = check(name, &hooks(event, matcher, handler.clone()), &["--agent", agent]);
+        let (table, report) = check(name, &hooks(event, matcher, &handler), &["--agent", agent]);
         let what = format!("{agent} {handler}: {}{report:#}", String::from_utf8_lossy(&table.stdout));
         assert_eq!((table.code, table.stderr.as_str()), (Some(code), ""), "{what}");
         assert!(String::from_utf8_lossy(&table.stdout).contains(word), "{what}");

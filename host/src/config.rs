@@ -30,7 +30,7 @@ pub use guest_settings::GuestSettings;
 pub use kill_switch::{KillSwitch, Occasion};
 pub use limits::{Limit, Limits};
 pub use operator::{GuestPolicy, Settings, Switch};
-pub use options::CAPABILITIES;
+pub use options::{CAPABILITIES, DenyChannel};
 pub use paths::Paths;
 pub use problem::Problem;
 pub use state_root::{Refusal, StateRoot};

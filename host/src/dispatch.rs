@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use crate::audit::{self, About, Record};
 use crate::capability::session_environment;
-use crate::config::{Env, Paths};
+use crate::config::{DenyChannel, Env, Paths};
 use crate::input::{self, Input, Unreadable};
 use crate::policy::{self, Grants};
 use crate::protocol::contract::{self, Carry};
@@ -185,6 +185,14 @@ pub(crate) fn answer(
         notes.push(format!("no project, so guests have no files: {}", omc_state::chain(refusal)));
     }
 
+    let encode = |merged: &Merged| {
+        let reply = dialect.encode(event, merged);
+        match config.settings.deny_channel() {
+            DenyChannel::Json => reply,
+            DenyChannel::Both => reply.with_refusal_twice(event, merged),
+        }
+    };
+
     // Which events a guest that is not there would have judged is not known. To refuse the use of tools is enough: whatever
     // else goes on, nothing is done, and the agent can still stop and say why.
     let missing_opinions = || {
@@ -195,7 +203,7 @@ pub(crate) fn answer(
         let called = failed(&handlers, &Fault::host("the host came to no answer"));
         let opinions: Vec<_> = opinions(event, &handlers, &called).chain(missing_opinions()).collect();
         // It is set once, here.
-        let _first = standby.set(dialect.encode(event, &merge(event, &opinions)));
+        let _first = standby.set(encode(&merge(event, &opinions)));
     }
     let called = match unreadable {
         None => call(&handlers, event, surroundings, deadline),
@@ -205,7 +213,7 @@ pub(crate) fn answer(
     let mut save = |text: &str| save(surroundings, text, deadline + GRACE / 2, &mut notes);
     let mut merged = merge(event, &opinions).fit(event.contract(), &mut save);
     notes.extend(set_session_environment(surroundings, &mut merged));
-    let reply = dialect.encode(event, &merged);
+    let reply = encode(&merged);
     problems(&mut notes);
     let mut trail = Trail::new(about, Some(paths), notes);
     for (handler, called) in handlers.iter().zip(&called) {

@@ -157,7 +157,7 @@ pub(crate) fn answer(
 
     let registry = Registry::load(&paths);
     notes.extend(registry.problem.as_ref().map(|problem| omc_state::chain(problem)));
-    let mut handlers = registry.select(event, config);
+    let mut handlers = registry.select(event, surroundings);
     if unreadable.is_some() {
         handlers.retain(|handler| handler.policy.required);
     }
@@ -260,6 +260,7 @@ fn call(handlers: &[Handler], event: &Arc<Event>, surroundings: &Arc<Surrounding
         let grants = Grants::of(&guest.requests(), guest.granted(), &withheld);
         let paths = surroundings.config.paths.clone();
         Call {
+            imports: guest.imports(),
             code: Box::new(move || guest.code(&paths)),
             event: Arc::clone(event),
             surroundings: Arc::clone(surroundings),

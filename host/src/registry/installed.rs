@@ -250,7 +250,7 @@ fn check(component: &Component, grants: &[Capability]) -> Result<(), InstallErro
 
 /// Sees that compiled code links: names alone do not tell whether functions and types fit.
 fn link(paths: &Paths, component: &Component) -> Result<(), InstallError> {
-    let linked = cache::open(paths, &component.digest).and_then(runtime::link);
+    let linked = cache::open(paths, &component.digest).and_then(|code| runtime::link(code, &component.imports));
     linked.map_err(|fault| InstallError::Link { guest: component.manifest.name.clone(), fault })
 }
 

@@ -127,6 +127,7 @@ pub fn command() -> clap::Command {
 
 /// Runs the command line. `began` is when the process started.
 pub fn run(args: Vec<OsString>, began: Instant) -> ExitCode {
+    survive_full_files();
     if args.get(1).is_some_and(|command| command == "hook")
         && let Some(code) = hook::run(&args[2..], began)
     {
@@ -178,6 +179,16 @@ pub fn run(args: Vec<OsString>, began: Instant) -> ExitCode {
             ExitCode::from(FAILURE)
         }
         Err(_) => ExitCode::from(BUG),
+    }
+}
+
+/// Makes a write beyond the largest size that a file may have here (`ulimit -f`) fail, instead of ending the process before it
+/// has answered.
+fn survive_full_files() {
+    #[cfg(unix)]
+    if rustix::process::getrlimit(rustix::process::Resource::Fsize).current.is_some() {
+        // A handler of any kind turns the signal into an error of the write. If there cannot be one, all is as it was.
+        drop(signal_hook::flag::register(rustix::process::Signal::XFSZ.as_raw(), std::sync::Arc::default()));
     }
 }
 

@@ -105,6 +105,7 @@ impl World {
     }
 
     /// The audit trail; empty if there is none.
+    #[allow(dead_code, reason = "not every test needs it")]
     pub(crate) fn trail(&self) -> String {
         fs::read_to_string(self.path("home/.local/state/omc-host/trail.jsonl")).unwrap_or_default()
     }
@@ -137,6 +138,7 @@ pub(crate) struct Run {
     pub(crate) code: Option<i32>,
     pub(crate) stdout: Vec<u8>,
     pub(crate) stderr: String,
+    #[allow(dead_code, reason = "not every test needs it")]
     pub(crate) took: Duration,
 }
 

@@ -4,14 +4,19 @@
 //! gets a valid answer. Exit statuses: 0 in order, 1 findings or failure, 64 wrong usage, 70 a bug of ours; never 2, which
 //! agents read as a refusal.
 
+mod agents;
 mod answer;
 mod audit;
+mod bench;
+mod bundle;
 mod cancel;
 mod check;
 mod companion;
+mod doctor;
 mod explain;
 mod guests;
 mod hook;
+mod install;
 mod log;
 mod memory;
 mod notepad;
@@ -27,6 +32,7 @@ use std::time::Instant;
 use clap::{CommandFactory as _, Parser, Subcommand};
 
 use crate::config::{Env, Paths};
+use crate::setup::Aim;
 
 pub(crate) use hook::Arguments as HookArguments;
 
@@ -69,6 +75,21 @@ enum Command {
     /// List, add and remove guests
     #[command(subcommand, after_help = guests::EXAMPLES)]
     Guests(guests::Command),
+    /// Set up an agent: its hooks, the skills and the server of tools
+    #[command(after_help = install::EXAMPLES)]
+    Install(install::Args),
+    /// Take everything out of an agent's settings again
+    #[command(after_help = install::EXAMPLES)]
+    Uninstall(install::Args),
+    /// Write a plugin for an agent, with everything in it
+    #[command(after_help = bundle::EXAMPLES)]
+    Bundle(bundle::Args),
+    /// Say whether everything is in order, and what to do about what is not
+    #[command(after_help = doctor::EXAMPLES)]
+    Doctor(doctor::Args),
+    /// Show how long the events of a session take on this computer
+    #[command(after_help = bench::EXAMPLES)]
+    Bench(bench::Args),
     /// End every mode of a session, so that its agent may stop
     #[command(after_help = cancel::EXAMPLES)]
     Cancel(cancel::Args),
@@ -106,10 +127,14 @@ pub fn command() -> clap::Command {
 
 /// Runs the command line. `began` is when the process started.
 pub fn run(args: Vec<OsString>, began: Instant) -> ExitCode {
+    survive_full_files();
     if args.get(1).is_some_and(|command| command == "hook")
         && let Some(code) = hook::run(&args[2..], began)
     {
         return code;
+    }
+    if args.get(1..).is_some_and(|args| args == bench::BARE_PROCESS) {
+        return bench::bare();
     }
     let cli = match Cli::try_parse_from(args) {
         Ok(cli) => cli,
@@ -131,6 +156,11 @@ pub fn run(args: Vec<OsString>, began: Instant) -> ExitCode {
         Command::Log(args) => log::run(&args, &paths),
         Command::Check(args) => check::run(&args, &env),
         Command::Guests(command) => guests::run(command, &paths),
+        Command::Install(args) => install::run(Aim::Install, &args, &env, &paths),
+        Command::Uninstall(args) => install::run(Aim::Uninstall, &args, &env, &paths),
+        Command::Bundle(args) => bundle::run(&args),
+        Command::Doctor(args) => doctor::run(&args, &env, &paths),
+        Command::Bench(args) => bench::run(&args, &paths),
         Command::Cancel(args) => cancel::run(&args, &env),
         Command::State(command) => state::run(command, &env),
         Command::Notepad(command) => notepad::run(command, &env),
@@ -149,6 +179,16 @@ pub fn run(args: Vec<OsString>, began: Instant) -> ExitCode {
             ExitCode::from(FAILURE)
         }
         Err(_) => ExitCode::from(BUG),
+    }
+}
+
+/// Makes a write beyond the largest size that a file may have here (`ulimit -f`) fail, instead of ending the process before it
+/// has answered.
+fn survive_full_files() {
+    #[cfg(unix)]
+    if rustix::process::getrlimit(rustix::process::Resource::Fsize).current.is_some() {
+        // A handler of any kind turns the signal into an error of the write. If there cannot be one, all is as it was.
+        drop(signal_hook::flag::register(rustix::process::Signal::XFSZ.as_raw(), std::sync::Arc::default()));
     }
 }
 

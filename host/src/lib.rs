@@ -16,6 +16,7 @@ mod policy;
 pub mod protocol;
 mod registry;
 mod runtime;
+mod setup;
 mod spill;
 mod surroundings;
 mod text;

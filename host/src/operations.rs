@@ -146,7 +146,7 @@ impl Project {
         Ok(&self.store)
     }
 
-    /// The lock that guests take, for the same names.
+    /// The locks that guests take, of the same folders.
     fn locker(&self) -> impl Locker<Guard = LockHandle, Error = NotLocked> + '_ {
         |name: &str, wait: Duration| capability::native_lock(&self.dir, name, wait)
     }

@@ -128,18 +128,27 @@ pub(crate) fn guests(workspace: &Workspace) -> Result<Guests> {
 
 /// Builds guests for wasm; they land in the folder that is returned.
 fn build_wasm<'a>(workspace: &Workspace, names: impl Iterator<Item = &'a String>) -> Result<PathBuf> {
-    let script = workspace.root.join("scripts/wasm-target.sh");
-    let printed = output(Command::new("bash").arg(&script).arg("--print-rustc"))?;
+    let rustc = guests_rustc(workspace)?;
     let target = workspace.target.join("guests");
     let mut cargo = workspace.cargo(None);
     // Possibly another compiler than the host's, hence a target folder of its own.
-    cargo.env("RUSTC", printed.trim()).arg("build").arg("--target-dir").arg(&target);
+    cargo.env("RUSTC", rustc.trim()).arg("build").arg("--target-dir").arg(&target);
     cargo.args(["--target", GUEST_TARGET, "--profile", "guest"]);
     for name in names {
         cargo.args(["--package", name]);
     }
     run(&mut cargo)?;
     Ok(target.join(GUEST_TARGET).join("guest"))
+}
+
+/// The compiler that guests are built with, after it was seen to that it can.
+fn guests_rustc(workspace: &Workspace) -> Result<String> {
+    if cfg!(windows) {
+        // The `bash` that is found there first is that of another system, and only rustup has the target.
+        run(Command::new("rustup").args(["target", "add", GUEST_TARGET]))?;
+        return output(Command::new("rustup").args(["which", "rustc"]));
+    }
+    output(Command::new("bash").arg(workspace.root.join("scripts/wasm-target.sh")).arg("--print-rustc"))
 }
 
 pub(crate) fn host_triple() -> Result<String> {

@@ -6,7 +6,8 @@
 use std::path::{Path, PathBuf};
 
 use crate::{
-    CancelSignal, Error, Fields, Locker, Mode, ModeState, Place, SessionId, Store, Timestamp, session_path, shared_path,
+    Area, CancelSignal, Error, Fields, Locker, Mode, ModeState, Place, SessionId, Store, Timestamp, session_path,
+    shared_path,
 };
 
 /// Most sessions that are looked at: two weeks of heavy use; those that ended are cleaned up before.
@@ -110,7 +111,7 @@ impl Store {
         Ok(unowned.map(|fields| ModeState::from_fields(fields, Place::Shared)))
     }
 
-    /// Writes a state that names nobody to the shared file. For use under the project's lock.
+    /// Writes a state that names nobody to the shared file. For use under the lock of the state.
     ///
     /// # Errors
     ///
@@ -208,7 +209,7 @@ impl Store {
         if !self.exists(&path) {
             return Ok(false);
         }
-        self.locked_project(locker, |store| {
+        self.locked_in(locker, Area::State, |store| {
             for end in BESIDE {
                 store.remove(&shared_path(&format!("{}{end}", mode.name())))?;
             }

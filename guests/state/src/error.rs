@@ -99,7 +99,12 @@ pub enum Error {
 impl Error {
     /// The error with its causes, on one line: what a log wants.
     pub fn chain(&self) -> String {
-        let causes = std::iter::successors(std::error::Error::source(self), |error| error.source());
-        causes.fold(self.to_string(), |text, cause| format!("{text}: {cause}"))
+        chain(self)
     }
+}
+
+/// Any error with its causes, on one line.
+pub fn chain(error: &dyn std::error::Error) -> String {
+    let causes = std::iter::successors(error.source(), |&error| error.source());
+    causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}"))
 }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use crate::{Error, Fields, Locker, Store, Timestamp, file::Kind, shared_path};
+use crate::{Area, Error, Fields, Locker, Store, Timestamp, file::Kind, shared_path};
 
 /// Longest life that can be asked for, in seconds: a week.
 pub const MAX_TTL_SECONDS: u64 = 604_800;
@@ -66,7 +66,7 @@ fn path_of(namespace: &Name, key: &Name) -> PathBuf {
 }
 
 impl Store {
-    /// Stores a value, under the project's lock. The time at which the key was made first stays.
+    /// Stores a value, under the lock of the state. The time at which the key was made first stays.
     ///
     /// # Errors
     ///
@@ -80,7 +80,7 @@ impl Store {
         now: Timestamp,
     ) -> Result<(), Error> {
         let path = path_of(namespace, key);
-        self.locked_project(locker, |store| {
+        self.locked_in(locker, Area::State, |store| {
             let known = store.read_fields(&path).ok().flatten();
             if known.is_none() {
                 let own = folder().join(&namespace.0);
@@ -155,7 +155,7 @@ impl Store {
         self.remove(&path_of(namespace, key))
     }
 
-    /// The same under the project's lock. Says whether there was one.
+    /// The same under the lock of the state. Says whether there was one.
     ///
     /// # Errors
     ///
@@ -164,7 +164,7 @@ impl Store {
         if !self.exists(&path_of(namespace, key)) {
             return Ok(false);
         }
-        self.locked_project(locker, |store| {
+        self.locked_in(locker, Area::State, |store| {
             let was_there = store.exists(&path_of(namespace, key));
             store.remove_shared(namespace, key)?;
             store.remove_folder(&folder().join(&namespace.0));
@@ -172,7 +172,7 @@ impl Store {
         })
     }
 
-    /// Removes entries whose time is over, of one namespace or of all, and names them. For use under the project's lock.
+    /// Removes entries whose time is over, of one namespace or of all, and names them. For use under the lock of the state.
     pub fn sweep_shared(&self, only: Option<&Name>, now: Timestamp) -> Vec<(Name, Name)> {
         let mut removed = Vec::new();
         for namespace in only.map_or_else(|| self.shared_namespaces(), |name| vec![name.clone()]) {

@@ -345,7 +345,7 @@ impl Store {
         if is_known { self.read_text(&path_of(file)) } else { Ok(None) }
     }
 
-    /// Writes a page. For use under the project's lock; the index is made anew when it is asked for next.
+    /// Writes a page. For use under the wiki's lock; the index is made anew when it is asked for next.
     ///
     /// # Errors
     ///
@@ -354,7 +354,7 @@ impl Store {
         if is_page_file(file) { self.replace_text(&path_of(file), &page.render()) } else { Err(no_page(file)) }
     }
 
-    /// Removes a page. For use under the project's lock.
+    /// Removes a page. For use under the wiki's lock.
     ///
     /// # Errors
     ///
@@ -368,7 +368,7 @@ impl Store {
         self.indexed_overview().unwrap_or_else(|| overview(&self.wiki_pages(), now))
     }
 
-    /// The same, and writes the index if it was not up to date. For use under the project's lock.
+    /// The same, and writes the index if it was not up to date. For use under the wiki's lock.
     ///
     /// # Errors
     ///
@@ -430,7 +430,7 @@ impl Store {
         files
     }
 
-    /// Adds an entry to the log, whose oldest ones make room. For use under the project's lock.
+    /// Adds an entry to the log, whose oldest ones make room. For use under the wiki's lock.
     ///
     /// # Errors
     ///
@@ -446,7 +446,7 @@ impl Store {
     }
 
     /// Writes the page about the project's surroundings anew if the memory was scanned after it. Says whether it did. For use
-    /// under the project's lock.
+    /// under the wiki's lock.
     ///
     /// # Errors
     ///
@@ -463,7 +463,7 @@ impl Store {
         memory.is_complete() && memory.last_scanned() > written
     }
 
-    /// Leaves a page about a session that ends now, once. For use under the project's lock.
+    /// Leaves a page about a session that ends now, once. For use under the wiki's lock.
     ///
     /// # Errors
     ///

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use omc_state::Area;
 use omc_state::shared_memory::{MAX_TTL_SECONDS, Name};
 use serde::Serialize;
 use serde_json::Value;
@@ -184,7 +185,7 @@ impl Project {
             return Ok(CleanedUp { removed: Vec::new() });
         }
         let removed =
-            self.store.locked_project(&self.locker(), |store| Ok(store.sweep_shared(only.as_ref(), now())))?;
+            self.store.locked_in(&self.locker(), Area::State, |store| Ok(store.sweep_shared(only.as_ref(), now())))?;
         let shown = |(namespace, key): &(Name, Name)| format!("{}/{}", namespace.as_str(), key.as_str());
         Ok(CleanedUp { removed: removed.iter().map(shown).collect() })
     }

@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::PathBuf;
 
 use omc_state::{
-    Error as StoreError, Fields, Mode, ModeState, OwnedState, Place, SessionId, Store, Timestamp, mode_path,
+    Area, Error as StoreError, Fields, Mode, ModeState, OwnedState, Place, SessionId, Store, Timestamp, mode_path,
 };
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -408,8 +408,9 @@ impl Project {
             Some(session) => store.locked(&self.locker(), &session, |store| {
                 Ok(self.write_own(store, mode, &session, members, change, now))
             })?,
-            None => store
-                .locked_project(&self.locker(), |store| Ok(self.write_unowned(store, mode, members, change, now)))?,
+            None => store.locked_in(&self.locker(), Area::State, |store| {
+                Ok(self.write_unowned(store, mode, members, change, now))
+            })?,
         }
     }
 

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use omc_state::Area;
 use omc_state::wiki::{CATEGORIES, CONFIDENCES, Knowledge};
 use serde::Serialize;
 
@@ -292,7 +293,7 @@ impl Project {
             return Ok(Refreshed { pages: 0, categories: Vec::new() });
         }
         let memory = self.store.read_memory()?;
-        let overview = self.writable()?.locked_project(&self.locker(), |store| {
+        let overview = self.writable()?.locked_in(&self.locker(), Area::Wiki, |store| {
             if let Some(memory) = &memory {
                 store.feed_environment(memory)?;
             }

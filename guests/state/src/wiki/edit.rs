@@ -1,7 +1,7 @@
 //! Writing pages: new ones, and what is added to a page that is there. Nothing that a page says is ever replaced.
 
 use super::{MAX_TITLE_UNITS, Page, slug};
-use crate::{Error, Locker, Store, Timestamp, one_line};
+use crate::{Area, Error, Locker, Store, Timestamp, one_line};
 
 /// Categories of pages.
 pub const CATEGORIES: [&str; 8] =
@@ -38,7 +38,7 @@ pub struct Ingested {
 
 impl Store {
     /// Keeps knowledge: on a new page, or below what the page of this title says already; `only_new` refuses the latter. Index
-    /// and log follow, under the project's lock.
+    /// and log follow, under the wiki's lock.
     ///
     /// # Errors
     ///
@@ -51,7 +51,7 @@ impl Store {
         now: Timestamp,
     ) -> Result<Ingested, Error> {
         let file = slug(knowledge.title);
-        self.locked_project(locker, |store| {
+        self.locked_in(locker, Area::Wiki, |store| {
             let known = store.read_text(&super::path_of(&file))?;
             let is_new = known.is_none();
             if !is_new && only_new {
@@ -81,13 +81,13 @@ impl Store {
         })
     }
 
-    /// Removes a page, under the project's lock. Says whether there was one.
+    /// Removes a page, under the wiki's lock. Says whether there was one.
     ///
     /// # Errors
     ///
     /// [`Error::NotPlain`] for a name that no page may have, or what keeps a file from being removed or written.
     pub fn delete_page<L: Locker>(&self, locker: &L, file: &str, now: Timestamp) -> Result<bool, Error> {
-        self.locked_project(locker, |store| {
+        self.locked_in(locker, Area::Wiki, |store| {
             let was_there = super::is_page_file(file) && store.exists(&super::path_of(file));
             store.remove_page(file)?;
             if was_there {

@@ -38,7 +38,8 @@ pub struct Changed {
     pub is_new: bool,
 }
 
-/// The files that were changed, in git's order. Needs the grants `git`, and `read` for what new folders hold.
+/// The files that were changed, in git's order. Needs the grants `git`, and `read` for what new folders hold and for
+/// `project:**/.git` and `project:**/.git/HEAD`, by which a repository in them is known.
 ///
 /// # Errors
 ///
@@ -63,7 +64,10 @@ pub fn changed_files() -> Result<Vec<Changed>, AccessError> {
 
 /// The files of a folder that git does not know. A repository of its own in it is another project.
 fn in_new_folder(folder: &str, most: usize) -> Vec<String> {
-    if most == 0 || project_files::list(Root::Project, &format!("{folder}/.git"), 1) != Err(AccessError::NotFound) {
+    let git_dir = format!("{folder}/.git");
+    let is_repository = project_files::read_start(Root::Project, &git_dir, 1).is_ok()
+        || matches!(project_files::list(Root::Project, &git_dir, 1), Ok(_) | Err(AccessError::TooLarge));
+    if most == 0 || is_repository {
         return Vec::new();
     }
     let found = project_files::find(Root::Project, folder, MAX_IN_FOLDER).unwrap_or_else(|error| {

@@ -25,7 +25,7 @@ omc_guest::export!(CodeSimplifier, {
     "requests": [
         {"capability": "omc", "scope": ["rw:/omc/state"], "reason": "notes which files a session was asked about, and sees whether a mode is at work"},
         {"capability": "git", "reason": "knows from it which files were changed"},
-        {"capability": "read", "scope": ["project:**", "project:**/.git", "project:**/.git/HEAD"], "reason": "finds the names of the files in new folders, whatever kinds of files the user wants to be simplified"},
+        {"capability": "read", "scope": ["project:**"], "reason": "finds the names of the files in new folders, whatever kinds of files the user wants to be simplified"},
         {"capability": "transcript", "reason": "lets go when the context is full, and reads there how full it is"}
     ]
 });

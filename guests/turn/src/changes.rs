@@ -12,8 +12,7 @@ const MAX_IN_FOLDER: u32 = 256;
 const MAX_IN_FOLDERS: usize = 1_024;
 
 /// Folders of what is made or fetched and not written. Git would ignore them by rules that are not known here.
-const NOT_WRITTEN: [&str; 14] = [
-    ".git",
+const NOT_WRITTEN: [&str; 13] = [
     "node_modules",
     "target",
     "dist",
@@ -38,8 +37,7 @@ pub struct Changed {
     pub is_new: bool,
 }
 
-/// The files that were changed, in git's order. Needs the grants `git`, and `read` for what new folders hold and for
-/// `project:**/.git` and `project:**/.git/HEAD`, by which a repository in them is known.
+/// The files that were changed, in git's order. Needs the grants `git`, and `read` for what new folders hold.
 ///
 /// # Errors
 ///
@@ -62,14 +60,8 @@ pub fn changed_files() -> Result<Vec<Changed>, AccessError> {
     Ok(files)
 }
 
-/// The files of a folder that git does not know. A repository of its own in it is another project.
+/// The files of a folder that git does not know.
 fn in_new_folder(folder: &str, most: usize) -> Vec<String> {
-    let git_dir = format!("{folder}/.git");
-    let is_repository = project_files::read_start(Root::Project, &git_dir, 1).is_ok()
-        || matches!(project_files::list(Root::Project, &git_dir, 1), Ok(_) | Err(AccessError::TooLarge));
-    if most == 0 || is_repository {
-        return Vec::new();
-    }
     let found = project_files::find(Root::Project, folder, MAX_IN_FOLDER).unwrap_or_else(|error| {
         log::debug(&format!("the new folder `{}` was not looked into: {error}", folder.escape_debug()));
         project_files::Found::default()

@@ -34,7 +34,7 @@ omc_guest::export!(WorkflowDriftGuard, {
     "subscriptions": [{"event": "stop", "order": 150}],
     "requests": [
         {"capability": "git", "reason": "knows from it which files and lines are new"},
-        {"capability": "read", "scope": ["project:**/.git", "project:**/.git/HEAD", "project:**/*.{js,jsx,ts,tsx,mjs,cjs,mts,cts,py,sh,bash,zsh,go,rs,java,kt,kts,swift,rb,php,cs,c,cc,cpp,h,hpp}"], "reason": "looks for leftovers in new lines of code"}
+        {"capability": "read", "scope": ["project:**/*.{js,jsx,ts,tsx,mjs,cjs,mts,cts,py,sh,bash,zsh,go,rs,java,kt,kts,swift,rb,php,cs,c,cc,cpp,h,hpp}"], "reason": "looks for leftovers in new lines of code"}
     ]
 });
 

@@ -125,6 +125,8 @@ fn changed_paths_are_what_git_says() {
     place.write("repo/.gitignore", "*.log\n");
     place.write("repo/private.tmp", "");
     place.write("repo/.git/info/exclude", "*.tmp\n");
+    place.write("repo/other/theirs.txt", "");
+    place.git("repo/other", &["init", "--quiet"]);
     let expected =
         [("changed.txt", 'M'), ("removed.txt", 'D'), ("staged name.txt", 'A'), (".gitignore", '?'), ("new/", '?')];
     assert_eq!(place.changes("repo"), Ok(paths(&expected)));

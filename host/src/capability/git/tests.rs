@@ -136,7 +136,7 @@ fn changed_paths_are_what_git_says() {
 #[test]
 fn added_lines_are_those_that_the_commit_lacks() {
     let place = Place::new();
-    let numbered: String = (1..=9).map(|n| format!("line {n}\n")).collect();
+    let numbered: String = (1..=9).map(|n| ["line ", &n.to_string(), "\n"].concat()).collect();
     for path in ["repo/code.rs", "repo/[a-z]*.rs", "repo/same.rs"] {
         place.write(path, &numbered);
     }

@@ -432,7 +432,9 @@ impl wit::state_lock::Host for GuestState {
         if self.holds_lock {
             return Ok(Err(AccessError::Other("a guest holds one lock at a time".to_owned())));
         }
-        let Some(dir) = self.surroundings.project_dir().map(Arc::clone) else { return Ok(Err(AccessError::NotFound)) };
+        let Some(dir) = self.surroundings.project_dir().map(Arc::clone) else {
+            return Ok(Err(AccessError::Other("there is no project here, so there is no `.omc`".to_owned())));
+        };
         let acquired = match self.wasi.make_folder(Preopen::Project.guest_path(), path)? {
             Ok(()) => lock::acquire(&dir, path, wait_ms, self.deadline),
             Err(ErrorCode::Access | ErrorCode::NotPermitted | ErrorCode::ReadOnly) => Err(AccessError::Denied),

@@ -164,6 +164,14 @@ impl Preopen {
             Self::User => "/omc-user",
         }
     }
+
+    /// The name by which the directory is withheld.
+    pub fn capability(self) -> &'static str {
+        match self {
+            Self::Project => "omc",
+            Self::User => "omc-user",
+        }
+    }
 }
 
 /// How a directory may be used.

@@ -420,15 +420,20 @@ fn older_trail(folder: &Path, age: u32) -> PathBuf {
     folder.join(format!("trail.{age}.jsonl"))
 }
 
+/// The trail's files, oldest first, whether or not they are there.
+pub(crate) fn files(folder: &Path) -> impl Iterator<Item = PathBuf> {
+    let older = (1..=KEPT_TRAILS).rev().map(|age| older_trail(folder, age));
+    older.chain([folder.join(TRAIL)])
+}
+
 /// The trail's records, oldest first; lines that are no records are left out.
 ///
 /// # Errors
 ///
 /// What the file system says, except that a missing trail is an empty one.
 pub(crate) fn read(folder: &Path) -> io::Result<Vec<Record>> {
-    let older = (1..=KEPT_TRAILS).rev().map(|age| older_trail(folder, age));
     let mut records = Vec::new();
-    for path in older.chain([folder.join(TRAIL)]) {
+    for path in files(folder) {
         let mut text = String::new();
         match File::open(&path) {
             Ok(file) => file.take(2 * MAX_TRAIL_BYTES).read_to_string(&mut text)?,

@@ -14,8 +14,9 @@ use super::file::{self, ReadError, Writers};
 use super::limits::{Limit, Limits};
 use super::options::{GuestOptions, Loaded, Options, Standing};
 use super::problem::{Problem, ProblemLog};
+use crate::signature::Key;
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Largest configuration file of an operator or user, in bytes; room for thousands of guests.
 pub const MAX_OPERATOR_BYTES: u64 = 256 << 10;
@@ -62,6 +63,17 @@ pub struct GuestPolicy {
     pub withheld: BTreeSet<&'static str>,
 }
 
+/// Where the trail is sent, and what of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Telemetry {
+    /// The base of an OTLP/HTTP endpoint, as written.
+    pub endpoint: String,
+    /// Whether texts of guests, notes, sessions and projects are sent as well.
+    pub texts: bool,
+    /// A file with headers for the endpoint, which may hold secrets.
+    pub headers_file: Option<PathBuf>,
+}
+
 /// The resolved configuration of the host for one event.
 #[derive(Debug, Default)]
 #[non_exhaustive]
@@ -101,6 +113,32 @@ impl Settings {
     /// Whether payloads may be written to the audit trail. They hold secrets.
     pub fn log_payloads(&self) -> bool {
         self.layers.log_payloads()
+    }
+
+    /// The keys whose signatures are believed: those that are required to have signed are, too.
+    pub(crate) fn trusted_keys(&self) -> BTreeSet<Key> {
+        let sound = self.layers.operators().filter(|file| file.standing == Standing::Sound);
+        sound
+            .flat_map(|file| file.trusted_keys.iter().chain(file.require_signature.iter().flatten()))
+            .cloned()
+            .collect()
+    }
+
+    /// Whether a guest of somebody else may run with this signer: each file that requires a signature must name it.
+    pub(crate) fn admits_signer(&self, signer: Option<&str>) -> bool {
+        let required = self.layers.operators().filter_map(|file| file.require_signature.as_ref());
+        required.into_iter().all(|keys| keys.iter().any(|key| Some(key.as_str()) == signer))
+    }
+
+    /// Where the trail is sent; `None` unless an operator says so. The strongest file that names an endpoint decides.
+    pub fn telemetry(&self) -> Option<Telemetry> {
+        let file = self.layers.operators().find(|file| file.telemetry.endpoint.is_some())?;
+        let telemetry = &file.telemetry;
+        (file.standing == Standing::Sound).then(|| Telemetry {
+            endpoint: telemetry.endpoint.clone().unwrap_or_default(),
+            texts: telemetry.texts == Some(true),
+            headers_file: telemetry.headers_file.clone(),
+        })
     }
 
     pub(crate) fn resolve(system: Loaded, user: Loaded, project: Loaded) -> Self {

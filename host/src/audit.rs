@@ -89,7 +89,7 @@ pub(crate) struct GuestRecord {
     /// What it tried without a grant or beyond a limit, with how often.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) refused: Vec<String>,
-    /// What it looked at beside files of `.omc`, with how often: `read`, `git`.
+    /// What it looked at beside files of `.omc`, with how often: `read`, `git`, `transcript`, `env`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) used: Vec<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]

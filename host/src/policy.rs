@@ -47,10 +47,12 @@ impl Grants {
         for capability in given {
             match capability {
                 Capability::Omc(scopes) => {
-                    // Each of the two directories can be withheld by itself.
-                    let is_given = |scope: &&DirScope| !withheld.contains(scope.preopen.capability());
-                    grants.dirs.extend(scopes.iter().filter(is_given).cloned());
-                    grants.dirs.extend(narrowings(&requested, scopes).iter().filter(is_given).cloned());
+                    for scope in scopes.iter().cloned().chain(narrowings(&requested, scopes)) {
+                        // Each of the two directories can be withheld by itself.
+                        if !withheld.contains(scope.preopen.capability()) && !grants.dirs.contains(&scope) {
+                            grants.dirs.push(scope);
+                        }
+                    }
                 }
                 withheld_as_a_whole if withheld.contains(withheld_as_a_whole.name()) => {}
                 Capability::Env(names) => grants.env.extend(names.iter().cloned()),
@@ -243,6 +245,10 @@ mod tests {
         let first_party = Grants::of(&asked, None, &BTreeSet::from(["transcript"]));
         assert!(first_party.writes_project() && !first_party.transcript);
         assert_eq!(grants(&asked, &asked, &["omc", "transcript"]), Grants::default());
+        let both = [request("omc", &["rw:/omc", "ro:/omc-user"])];
+        for (withheld, left) in [("omc", "omc ro:/omc-user"), ("omc-user", "omc rw:/omc")] {
+            assert_eq!(grants(&both, &both, &[withheld]).describe(), [left]);
+        }
     }
 
     #[test]

@@ -111,8 +111,7 @@ fn a_registry_that_lies_brings_nothing_and_is_told_from_an_honest_one() {
         (
             "an index",
             &|manifest| {
-                *manifest =
-                    json!({"schemaVersion": 2, "mediaType": "application/vnd.oci.image.index.v1+json", "manifests": []})
+                *manifest = json!({"schemaVersion": 2, "mediaType": "application/vnd.oci.image.index.v1+json", "manifests": []});
             },
             None,
             "an index of several artifacts",

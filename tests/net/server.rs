@@ -84,11 +84,13 @@ fn write(mut stream: &TcpStream, answer: &Answer) {
         head.push_str("\r\n");
     }
     if !answer.is_endless {
-        head.push_str(&format!("Content-Length: {}\r\n", answer.body.len()));
+        let length = format!("Content-Length: {}\r\n", answer.body.len());
+        head.push_str(&length);
     }
     head.push_str("\r\n");
     let mut sent = stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(&answer.body));
+    let more = vec![b' '; 64 * 1024];
     while sent.is_ok() && answer.is_endless {
-        sent = stream.write_all(&[b' '; 64 * 1024]);
+        sent = stream.write_all(&more);
     }
 }

@@ -73,6 +73,11 @@ pub(super) struct Period {
 }
 
 impl Period {
+    /// Whether it is all the time there is.
+    pub(super) fn is_all(&self) -> bool {
+        self.since.is_none() && self.until.is_none()
+    }
+
     /// Whether a record's time is in it. Times in the trail are all of one form, so that their order is that of their letters.
     pub(super) fn holds(&self, time: &str) -> bool {
         let up_to = |until: &String| time.get(..until.len()).unwrap_or(time) <= until.as_str();

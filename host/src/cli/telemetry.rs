@@ -1,7 +1,7 @@
 //! `omc-host telemetry`: sends the trail to where the operator wants it, for a timer or a person; never on an event.
 
 use std::collections::BTreeMap;
-use std::io::{Read as _, Write as _};
+use std::io::{ErrorKind, Read as _, Write as _};
 use std::path::Path;
 
 use anyhow::{Context as _, Result, bail};
@@ -49,10 +49,12 @@ pub(super) fn run(command: Command, paths: &Paths) -> Result<bool> {
         .state_dir
         .as_ref()
         .context("there is no trail: neither HOME nor XDG_STATE_HOME is set to an absolute path")?;
-    let mut spool = Spool::open(folder).with_context(|| match std::fs::metadata(folder.join("telemetry")) {
-        Ok(_) => "failed to take the trail for sending; another `telemetry send` may be at work".to_owned(),
-        Err(_) => format!("failed to use `{}`", folder.display()),
-    })?;
+    let mut spool = match Spool::open(folder) {
+        Err(error) if error.kind() == ErrorKind::WouldBlock => {
+            bail!("another `telemetry send` is at work; it sends what there is")
+        }
+        opened => opened.with_context(|| format!("failed to use `{}`", folder.display()))?,
+    };
     if dry_run {
         let batch = spool.next().context("failed to read the trail")?;
         let shown = serde_json::to_string_pretty(&export(&batch, telemetry.texts, &BTreeMap::new()))?;

@@ -484,6 +484,55 @@ mod tests {
         assert!(settings.problems[0].what.contains("no regular file"), "{:?}", settings.problems);
     }
 
+    #[test]
+    fn whose_signatures_count_is_said_by_operators_and_each_must_be_satisfied() {
+        let (a, b) = (
+            "RWQf6LRCGA9i53mlYecO4IzT51TGPpvWucNSCh1CBM0QTaLn73Y7GFO3",
+            "RWQf6LRCGA9i5wAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA",
+        );
+        let require = |keys: &[&str]| format!("require-signature = {keys:?}\n");
+        // System, user, project; whether none, A and B may run.
+        for (system, user, project, expected) in [
+            (String::new(), String::new(), String::new(), [true, true, true]),
+            (require(&[a]), String::new(), String::new(), [false, true, false]),
+            (String::new(), require(&[a, b]), String::new(), [false, true, true]),
+            (require(&[a]), require(&[b]), String::new(), [false, false, false]),
+            (require(&[a]), require(&[a, b]), String::new(), [false, true, false]),
+            (require(&[]), String::new(), String::new(), [false, false, false]),
+            (String::new(), String::new(), require(&[a]), [true, true, true]),
+            // What is wrong with a file makes it no less strict.
+            (format!("{}oops", require(&[a])), require(&[b]), String::new(), [false, false, false]),
+            ("require-signature = \"x\"".to_owned(), String::new(), String::new(), [false, false, false]),
+        ] {
+            let settings = settings(&system, &user, &project);
+            let admitted = [None, Some(a), Some(b)].map(|signer| settings.admits_signer(signer));
+            assert_eq!(admitted, expected, "{system} {user} {project}");
+        }
+        let trusted = |system: &str, user: &str, project: &str| settings(system, user, project).trusted_keys().len();
+        let trust = format!("trusted-keys = [\"{a}\"]");
+        assert_eq!((trusted(&trust, &require(&[b]), ""), trusted("", "", &trust)), (2, 0));
+        assert_eq!(trusted("", &format!("{trust}\noops"), ""), 0, "a broken file makes nobody trusted");
+    }
+
+    #[test]
+    fn telemetry_goes_where_an_operator_says_and_nowhere_else() {
+        let at = |endpoint: &str, more: &str| format!("[telemetry]\nendpoint = \"{endpoint}\"\n{more}");
+        let (one, two) = (at("https://one", ""), at("https://two", "texts = true\n"));
+        for (system, user, project, expected) in [
+            ("", "", "", None),
+            (&*one, "", "", Some(("https://one", false))),
+            ("", &*two, "", Some(("https://two", true))),
+            (&*one, &*two, "", Some(("https://one", false))),
+            ("", "", &*two, None),
+            ("", "[telemetry]\ntexts = true\n", "", None),
+            (&*at("https://one", "oops = 1\n"), &*two, "", None),
+        ] {
+            let telemetry = settings(system, user, project).telemetry();
+            let found = telemetry.as_ref().map(|telemetry| (telemetry.endpoint.as_str(), telemetry.texts));
+            assert_eq!(found, expected, "{system} {user} {project}");
+        }
+    }
+
     #[cfg(unix)]
     #[test]
     fn a_file_that_everybody_can_write_loosens_nothing() {

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use omc_artifact::{Capability, Component, Manifest};
 use serde::Serialize;
 
-use super::super::difference;
 use crate::audit::{GuestRecord, Record};
+use crate::cli::difference;
 use crate::config::audit_policy::{AuditPolicy, Denied};
 use crate::config::{Limit, Paths, Settings};
 use crate::interfaces::{self, Import, Mismatch};

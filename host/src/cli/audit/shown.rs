@@ -4,8 +4,8 @@
 
 use std::fmt::Write as _;
 
-use super::super::table;
 use super::report::Report;
+use crate::cli::table;
 use crate::config::{Limit, Limits};
 use crate::text::inert;
 
@@ -21,8 +21,8 @@ pub(super) fn table(reports: &[Report]) -> String {
             identity,
             report.subscriptions.iter().map(|wanted| inert(wanted)).collect::<Vec<_>>().join("\n"),
             imports(report),
-            requested(report).join("\n"),
-            report.granted.join("\n"),
+            parts(report).join("\n"),
+            granted(report),
             used(report).join("\n"),
         ]
     });
@@ -123,10 +123,34 @@ fn requested(report: &Report) -> Vec<String> {
     requested.collect()
 }
 
+/// What is requested, one part of a scope each; the reasons are in the report about the one guest.
+fn parts(report: &Report) -> Vec<String> {
+    let parts = report.requested.iter().flat_map(|request| {
+        let name = &request.capability;
+        let each = request.scope.iter().map(move |part| inert(&format!("{name} {part}")));
+        if request.scope.is_empty() { vec![inert(name)] } else { each.collect() }
+    });
+    parts.collect()
+}
+
+/// What of it is granted, in a word where one will do.
+fn granted(report: &Report) -> String {
+    let mut requested = parts(report);
+    let mut granted = report.granted.clone();
+    requested.sort();
+    granted.sort();
+    match (requested.as_slice(), granted.as_slice()) {
+        ([], []) => String::new(),
+        (_, []) => "nothing".to_owned(),
+        (requested, granted) if requested == granted => "all".to_owned(),
+        _ => report.granted.join("\n"),
+    }
+}
+
 fn used(report: &Report) -> Vec<String> {
     report.used.iter().map(|(capability, calls)| inert(&format!("{capability} ×{calls}"))).collect()
 }
 
 fn short(digest: &str) -> String {
-    super::super::guests::short(digest)
+    crate::cli::guests::short(digest)
 }

@@ -4,15 +4,15 @@
 //! answered with a yes at a terminal.
 
 use std::io::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
 use omc_artifact::Capability;
 
-use super::super::difference::{self, Difference, Side, capability_parts};
-use super::super::net::Transport;
-use super::super::terminal;
 use super::{agreed, compiler, parse_all, refuse_built_in, registry, settings, short, source};
+use crate::cli::difference::{self, Difference, Side, capability_parts};
+use crate::cli::net::Transport;
+use crate::cli::terminal;
 use crate::config::{Limit, Paths, Settings};
 use crate::interfaces;
 use crate::policy;
@@ -95,7 +95,8 @@ pub(super) fn add(args: &AddArgs, paths: &Paths) -> Result<bool> {
             bail!("`{name}` was not added");
         }
     }
-    finish(candidate, granted, paths, &compiler, "added")
+    finish(candidate, granted, paths, &compiler, "added")?;
+    Ok(true)
 }
 
 pub(super) fn update(args: &UpdateArgs, paths: &Paths) -> Result<bool> {
@@ -114,10 +115,10 @@ pub(super) fn update(args: &UpdateArgs, paths: &Paths) -> Result<bool> {
     for guest in &chosen {
         let name = &guest.manifest.name;
         match update_one(guest, &args.consent, &named, &settings, paths) {
-            Ok(done) => is_in_order &= done,
+            Ok(()) => {}
             // One that cannot be reached costs the others nothing.
             Err(error) if chosen.len() > 1 => {
-                super::super::warn([format!("`{name}` was not updated: {error:#}")]);
+                crate::cli::warn([format!("`{name}` was not updated: {error:#}")]);
                 is_in_order = false;
             }
             Err(error) => return Err(error),
@@ -135,7 +136,7 @@ fn update_one(
     named: &[Capability],
     settings: &Settings,
     paths: &Paths,
-) -> Result<bool> {
+) -> Result<()> {
     let name = &guest.manifest.name;
     let candidate = source::read(&guest.source, &consent.transport, &settings.trusted_keys())?;
     let offered = &candidate.component;
@@ -144,7 +145,7 @@ fn update_one(
     }
     if offered.digest == guest.digest && candidate.signing_key() == guest.signer() {
         writeln!(std::io::stdout(), "`{name}` {} is up to date", inert(&guest.manifest.version))?;
-        return Ok(true);
+        return Ok(());
     }
     check_signer(&candidate, settings)?;
     candidate.check_grants(named)?;
@@ -162,7 +163,7 @@ fn update_one(
         show_grants(&granted)?;
         if !terminal::ask(&format!("Update `{name}`?"))? {
             writeln!(std::io::stdout(), "`{name}` stays as it is")?;
-            return Ok(true);
+            return Ok(());
         }
     }
     finish(candidate, granted, paths, &compiler(consent.compiler.as_deref())?, "updated")
@@ -187,13 +188,8 @@ fn check_signer(candidate: &Candidate, settings: &Settings) -> Result<()> {
     )
 }
 
-fn finish(
-    candidate: Candidate,
-    granted: Vec<Capability>,
-    paths: &Paths,
-    compiler: &std::path::Path,
-    done: &str,
-) -> Result<bool> {
+/// Compiles a guest, adds it and says what it got.
+fn finish(candidate: Candidate, granted: Vec<Capability>, paths: &Paths, compiler: &Path, done: &str) -> Result<()> {
     let (by, at) = agreed();
     let name = candidate.component.manifest.name.clone();
     let agreement = Agreement { grants: guests::merged(granted), by, at };
@@ -208,7 +204,7 @@ fn finish(
         ([], false) => writeln!(stdout, "it is granted nothing of what it requests; see `omc-host audit {name}`")?,
         (granted, _) => writeln!(stdout, "granted: {}", granted.join(", "))?,
     }
-    Ok(true)
+    Ok(())
 }
 
 fn installed<'a>(registry: &'a Registry, name: &str) -> Option<&'a Installed> {

@@ -5,8 +5,8 @@ use std::io::Write as _;
 use anyhow::{Result, anyhow, bail};
 use omc_artifact::Capability;
 
-use super::super::difference::capability_parts;
 use super::{agreed, parse_all, refuse_built_in, registry};
+use crate::cli::difference::capability_parts;
 use crate::config::Paths;
 use crate::registry::{self as guests, InstallError};
 use crate::text::inert;

@@ -6,8 +6,8 @@ use std::path::PathBuf;
 
 use anyhow::{Result, bail};
 
-use super::super::net::{self, Transport};
 use super::source::OCI;
+use crate::cli::net::{self, Transport};
 use crate::registry::Candidate;
 use crate::signature::Signer;
 use crate::text::inert;

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf, absolute};
 
 use anyhow::{Context as _, Result, bail};
 
-use super::super::net::{self, Transport};
+use crate::cli::net::{self, Transport};
 use crate::registry::Candidate;
 use crate::signature::Key;
 

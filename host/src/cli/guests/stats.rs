@@ -6,10 +6,10 @@ use std::io::Write as _;
 use anyhow::Result;
 use serde::Serialize;
 
-use super::super::log::{self, Period};
-use super::super::table::table;
 use super::{find, registry};
 use crate::audit::Record;
+use crate::cli::log::{self, Period};
+use crate::cli::table::table;
 use crate::config::Paths;
 
 #[derive(Debug, clap::Args)]
@@ -54,7 +54,9 @@ pub(super) fn run(args: &Args, paths: &Paths) -> Result<bool> {
         return Ok(true);
     }
     if all.is_empty() {
-        writeln!(stdout, "the trail has no calls of that time")?;
+        let what =
+            if args.period.is_all() { "the trail has no calls yet" } else { "the trail has no calls of that time" };
+        writeln!(stdout, "{what}")?;
         return Ok(true);
     }
     let rows = all.iter().map(|stats| {

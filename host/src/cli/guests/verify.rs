@@ -5,8 +5,8 @@ use std::io::Write as _;
 use anyhow::Result;
 use serde::Serialize;
 
-use super::super::table::table;
 use super::{find, registry, settings, short};
+use crate::cli::table::table;
 use crate::config::Paths;
 use crate::registry::{self as guests, Guest, Lock};
 use crate::text::inert;

@@ -19,7 +19,7 @@ pub(super) fn table(reports: &[Report]) -> String {
         }
         [
             identity,
-            report.subscriptions.iter().map(|wanted| inert(wanted)).collect::<Vec<_>>().join("\n"),
+            report.subscriptions.iter().map(|wanted| beginning(&inert(wanted))).collect::<Vec<_>>().join("\n"),
             imports(report),
             parts(report).join("\n"),
             granted(report),
@@ -121,6 +121,16 @@ fn requested(report: &Report) -> Vec<String> {
         inert(&format!("{}{separator}{scope}: {}", request.capability, request.reason))
     });
     requested.collect()
+}
+
+/// The beginning of a text that may be long: a matcher can be any regular expression.
+fn beginning(text: &str) -> String {
+    /// Wide enough for a kind of event and a few names.
+    const LETTERS: usize = 48;
+    match text.char_indices().nth(LETTERS) {
+        Some((at, _)) => format!("{}…", &text[..at]),
+        None => text.to_owned(),
+    }
 }
 
 /// What is requested, one part of a scope each; the reasons are in the report about the one guest.

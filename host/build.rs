@@ -54,8 +54,14 @@ fn entry(table: &mut String, about: &Path) -> Result<String, Box<dyn Error>> {
         let (event, order) = (text(&subscription["event"])?, &subscription["order"]);
         writeln!(
             table,
-            "Wanted {{ event: {event:?}, matcher: {:?}, order: {order} }},",
-            subscription["matcher"].as_str()
+            "Wanted {{ event: {event:?}, matcher: {:?}, order: {order}, when: &{:?} }},",
+            subscription["matcher"].as_str(),
+            subscription["when"]
+                .as_array()
+                .map_or(&[][..], Vec::as_slice)
+                .iter()
+                .map(text)
+                .collect::<Result<Vec<_>, _>>()?
         )?;
     }
     writeln!(table, "], code: &Aligned(*include_bytes!({:?})) }},", code.display().to_string())?;

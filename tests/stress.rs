@@ -10,6 +10,7 @@ mod world;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::io;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -145,11 +146,12 @@ struct FolderLock(PathBuf);
 
 impl Locker for FolderLock {
     type Guard = fs::File;
+    type Error = io::Error;
 
-    fn lock(&self, _name: &str, _wait: Duration) -> Option<fs::File> {
-        let folder = fs::File::open(&self.0).ok()?;
-        flock(&folder, FlockOperation::LockExclusive).ok()?;
-        Some(folder)
+    fn lock(&self, _name: &str, _wait: Duration) -> io::Result<fs::File> {
+        let folder = fs::File::open(&self.0)?;
+        flock(&folder, FlockOperation::LockExclusive)?;
+        Ok(folder)
     }
 }
 

@@ -5,12 +5,14 @@
 #![warn(missing_docs)]
 
 mod component;
+mod condition;
 mod engine;
 mod manifest;
 mod scope;
 mod seal;
 
 pub use component::{Component, ComponentError, MAX_COMPONENT_BYTES, hex};
+pub use condition::{Condition, MAX_CONDITION_BYTES, SESSION};
 pub use engine::{BASELINE_TARGETS, Baseline, WASM_STACK_BYTES, engine_config};
 pub use manifest::{
     Access, Capability, DirScope, MANIFEST_SECTION, MAX_MANIFEST_BYTES, Manifest, ManifestError, Preopen, Request,

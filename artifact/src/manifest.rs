@@ -8,6 +8,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+use crate::condition::Condition;
 use crate::scope::{self, ReadScope};
 
 /// The name of the custom section that holds the manifest.
@@ -56,6 +57,9 @@ pub struct Subscription {
     /// The place among the guests of an event; lower comes first, and equal orders go by name.
     #[serde(default = "default_order")]
     pub order: i32,
+    /// Conditions, see [`Condition`]: the guest is only called if one of them holds. Empty means always.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub when: Vec<String>,
 }
 
 fn default_enabled() -> bool {
@@ -172,6 +176,22 @@ impl Preopen {
             Self::User => "omc-user",
         }
     }
+
+    /// Which directory a guest's path is in, and the rest of the path: empty for the directory itself.
+    pub(crate) fn split(path: &str) -> Option<(Self, &str)> {
+        let path = path.strip_prefix('/')?;
+        let (name, rest) = path.split_once('/').map_or((path, None), |(name, rest)| (name, Some(rest)));
+        let preopen = match name {
+            "omc" => Self::Project,
+            "omc-user" => Self::User,
+            _ => return None,
+        };
+        match rest {
+            None => Some((preopen, "")),
+            Some("") => None,
+            Some(rest) => Some((preopen, rest)),
+        }
+    }
 }
 
 /// How a directory may be used.
@@ -203,16 +223,14 @@ impl DirScope {
             "rw" => Access::ReadWrite,
             _ => return None,
         };
-        let mut parts = path.strip_prefix('/')?.split('/');
-        let preopen = match parts.next()? {
-            "omc" => Preopen::Project,
-            "omc-user" => Preopen::User,
-            _ => return None,
-        };
-        let parts: Vec<_> = parts.collect();
-        let plain = |part: &&str| !matches!(*part, "" | "." | "..") && !part.contains(['\\', '\0']);
-        parts.iter().all(plain).then(|| Self { preopen, path: parts.join("/"), access })
+        let (preopen, path) = Preopen::split(path)?;
+        (path.is_empty() || is_plain_path(path)).then(|| Self { preopen, path: path.to_owned(), access })
     }
+}
+
+/// Whether a path has only plain parts: none is empty, `.` or `..` or holds a backslash.
+pub(crate) fn is_plain_path(path: &str) -> bool {
+    path.split('/').all(|part| !matches!(part, "" | "." | "..") && !part.contains(['\\', '\0']))
 }
 
 /// The limits that a guest would like to have; the operator's limits bind.
@@ -317,6 +335,11 @@ pub enum ManifestError {
         /// How many it has.
         count: usize,
     },
+    /// A subscription's condition cannot be read.
+    #[error(
+        "there is no condition `{0}`; it is `file:/omc/PATH`, `read:project:PATH`, `near:PATH`, `payload:TEXT` or `setting:KEY`"
+    )]
+    Condition(String),
     /// A capability's scope cannot be read.
     #[error("the capability `{capability}` has no scope `{scope}`{}", hint(capability))]
     Scope {
@@ -356,6 +379,14 @@ impl Manifest {
         for (what, count) in [("subscriptions", manifest.subscriptions.len()), ("requests", manifest.requests.len())] {
             if count > MAX_ENTRIES {
                 return Err(ManifestError::TooMany { what, count });
+            }
+        }
+        for Subscription { when, .. } in &manifest.subscriptions {
+            if when.len() > MAX_ENTRIES {
+                return Err(ManifestError::TooMany { what: "conditions of a subscription", count: when.len() });
+            }
+            if let Some(condition) = when.iter().find(|condition| Condition::parse(condition).is_none()) {
+                return Err(ManifestError::Condition(condition.clone()));
             }
         }
         Ok(manifest)
@@ -425,6 +456,21 @@ mod tests {
             let error = serde_json::from_value::<Request>(request).unwrap_err().to_string();
             assert!(error.contains(&format!("`{capability}` has no scope `{scope}`")), "{error}");
         }
+    }
+
+    #[test]
+    fn conditions_are_checked_when_a_manifest_is_read() {
+        let with = |when: &str| {
+            let json =
+                format!(r#"{{"name": "a", "version": "1", "subscriptions": [{{"event": "stop", "when": {when}}}]}}"#);
+            Manifest::parse(json.as_bytes())
+        };
+        assert_eq!(with(r#"["file:/omc/wiki", "moon:full"]"#).unwrap().subscriptions[0].when.len(), 2);
+        assert!(
+            matches!(with(r#"["file:/etc"]"#), Err(ManifestError::Condition(condition)) if condition == "file:/etc")
+        );
+        let many = serde_json::to_string(&vec!["payload:x"; MAX_ENTRIES + 1]).unwrap();
+        assert!(matches!(with(&many), Err(ManifestError::TooMany { .. })));
     }
 
     #[test]

@@ -72,7 +72,10 @@ impl ReadScope {
     /// exist. In the home folder the first part is a plain name, so that nobody is given the whole of it.
     pub fn parse(text: &str) -> Option<Self> {
         let (root, glob) = text.split_once(':')?;
-        let root = ReadRoot::from_name(root)?;
+        Self::of(ReadRoot::from_name(root)?, glob)
+    }
+
+    fn of(root: ReadRoot, glob: &str) -> Option<Self> {
         let parts = || glob.split('/');
         let fits = glob.len() <= MAX_GLOB_BYTES
             && parts().count() <= MAX_GLOB_PARTS
@@ -140,6 +143,11 @@ pub fn part_matches(part: &str, name: &str) -> bool {
         return false;
     }
     fast_glob::glob_match(part, name)
+}
+
+/// Whether a path is one place that may be read below this root: a glob that matches only itself.
+pub(crate) fn is_plain_path_below(root: ReadRoot, path: &str) -> bool {
+    path.split('/').all(is_plain) && ReadScope::of(root, path).is_some()
 }
 
 /// Whether a part of a glob matches only itself.

@@ -2,6 +2,7 @@
 //!
 //! The only modules that touch files, clocks or processes for a guest. Each one checks its grant at the call.
 
+pub(crate) mod conditions;
 mod git;
 mod host;
 mod lock;

@@ -158,7 +158,7 @@ pub(crate) fn answer(
 
     let registry = Registry::load(&paths);
     notes.extend(registry.problem.as_ref().map(|problem| with_causes(problem)));
-    let mut handlers = registry.select(event, config);
+    let mut handlers = registry.select(event, surroundings);
     if unreadable.is_some() {
         handlers.retain(|handler| handler.policy.required);
     }
@@ -255,6 +255,7 @@ fn call(handlers: &[Handler], event: &Arc<Event>, surroundings: &Arc<Surrounding
         let is_refused =
             matches!(&guest, Guest::Installed(guest) if !surroundings.config.settings.admits_signer(guest.signer()));
         Call {
+            imports: guest.imports(),
             code: Box::new(move || if is_refused { Err(unsigned()) } else { guest.code(&paths) }),
             event: Arc::clone(event),
             surroundings: Arc::clone(surroundings),

@@ -13,6 +13,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::audit::Record;
+use crate::capability::conditions;
 use crate::config::Env;
 use crate::dispatch::{self, Answer};
 use crate::protocol::dialect;
@@ -132,12 +133,12 @@ const LATE: Duration = Duration::from_millis(50);
 fn considered(event: &Event, surroundings: &Surroundings) -> Vec<Considered> {
     let config = &surroundings.config;
     let registry = Registry::load(&config.paths);
-    let selected = registry.select(event, config);
+    let selected = registry.select(event, surroundings);
     let occasion = occasion(event);
     let of_guest = |guest: Guest| {
         let name = guest.name().to_owned();
         let called = selected.iter().any(|handler| handler.guest.name() == name);
-        let why = why(&guest, event).map(|why| {
+        let why = why(&guest, event, surroundings).map(|why| {
             let is_on = config.settings.guest(&name).switch.is_on(guest.is_on_by_default());
             let is_skipped = config.kill_switch.skips(&name, occasion);
             match (called, is_on, is_skipped) {
@@ -157,26 +158,33 @@ fn considered(event: &Event, surroundings: &Surroundings) -> Vec<Considered> {
 }
 
 /// Which of a guest's subscriptions is about the event, or why none is.
-fn why(guest: &Guest, event: &Event) -> Result<String, String> {
+fn why(guest: &Guest, event: &Event, surroundings: &Surroundings) -> Result<String, String> {
     let kind = event.kind_name();
     let subscriptions = guest.manifest().subscriptions;
-    let (mut wanted, mut unmatched) = (false, Vec::new());
+    let (mut wanted, mut unmatched, mut unmet) = (false, Vec::new(), Vec::new());
     for subscription in subscriptions.iter().filter(|subscription| subscription.event == kind) {
         wanted = true;
         let shown = || subscription.matcher.clone().unwrap_or_else(|| "*".to_owned());
         match Matcher::parse(subscription.matcher.as_deref()) {
             Ok(matcher) if matcher.matches(event) => {
+                if !conditions::hold(subscription.when.iter().map(String::as_str), event, surroundings) {
+                    unmet.extend(subscription.when.iter().map(|condition| format!("`{condition}`")));
+                    continue;
+                }
                 let order = subscription.order;
                 return Ok(match &subscription.matcher {
                     Some(matcher) => format!("it wants {kind} that match `{matcher}`, at {order}"),
-                    None => format!("it wants every {kind}, at {order}"),
+                    None if subscription.when.is_empty() => format!("it wants every {kind}, at {order}"),
+                    None => format!("it wants this {kind}, at {order}, because a condition of its holds"),
                 });
             }
             Ok(_) => unmatched.push(format!("`{}`", shown())),
             Err(error) => unmatched.push(error.to_string()),
         }
     }
-    Err(if wanted {
+    Err(if !unmet.is_empty() {
+        format!("it has nothing to do here: none of its conditions holds ({})", unmet.join(", "))
+    } else if wanted {
         let target = event.target().map_or_else(|| "nothing".to_owned(), |target| format!("`{target}`"));
         format!("it wants {kind} that match {}, and this is {target}", unmatched.join(", "))
     } else if event.kind() == Kind::Other {

@@ -1,7 +1,7 @@
 //! Which guests there are, and which of them an event selects.
 //!
-//! First-party guests are inside the binary; those of others are in the user's data folder and listed in its lock file. Nothing of
-//! a project is looked at here. Selecting reads tables only: a guest that does not match costs a comparison.
+//! First-party guests are inside the binary; those of others are in the user's data folder and listed in its lock file. Selecting
+//! reads tables, and looks at what a matching subscription's conditions name: a guest that does not match costs a comparison.
 
 mod cache;
 mod faults;
@@ -13,10 +13,12 @@ use std::sync::Arc;
 use omc_artifact::{Capability, Manifest, Request};
 use serde_json::Value;
 
-use crate::config::{GuestPolicy, Occasion, Paths, Surroundings};
+use crate::capability::conditions;
+use crate::config::{GuestPolicy, Occasion, Paths};
 use crate::protocol::event::Event;
 use crate::protocol::matcher::Matcher;
 use crate::runtime::{Aligned, Code, Fault};
+use crate::surroundings::Surroundings;
 
 pub(crate) use cache::{compiler_beside, mend};
 pub(crate) use faults::{Faults, Outcome, Streak};
@@ -44,6 +46,7 @@ pub(crate) struct Wanted {
     pub(crate) event: &'static str,
     pub(crate) matcher: Option<&'static str>,
     pub(crate) order: i32,
+    pub(crate) when: &'static [&'static str],
 }
 
 /// The guests that this project makes.
@@ -94,16 +97,21 @@ impl Registry {
 
     /// The guests that an event selects, the configuration admits and their faults have not set aside, in the order in which
     /// their texts are joined.
-    pub(crate) fn select(&self, event: &Event, config: &Surroundings) -> Vec<Handler> {
+    pub(crate) fn select(&self, event: &Event, surroundings: &Surroundings) -> Vec<Handler> {
+        let config = &surroundings.config;
         let occasion = occasion(event);
         let mut selected: Vec<_> = self
             .guests()
             .filter_map(|guest| {
-                let wanted = guest.wants(event)?;
+                // From what is cheap to what may ask the file system.
+                if !guest.subscribes_to(event.kind_name()) {
+                    return None;
+                }
                 let policy = config.admit(guest.name(), guest.is_on_by_default(), occasion)?;
                 if !policy.required && self.faults.sets_aside(&guest).is_some() {
                     return None;
                 }
+                let wanted = guest.wants(event, surroundings)?;
                 Some(Handler { order: policy.order.unwrap_or(wanted), policy, guest })
             })
             .collect();
@@ -170,20 +178,30 @@ impl Guest {
         }
     }
 
-    /// The guest's order on an event that it wants to see.
-    fn wants(&self, event: &Event) -> Option<i32> {
+    /// Whether it wants to see any event of this kind.
+    fn subscribes_to(&self, kind: &str) -> bool {
+        match self {
+            Self::FirstParty(guest) => guest.subscriptions.iter().any(|wanted| wanted.event == kind),
+            Self::Installed(guest) => guest.manifest.subscriptions.iter().any(|wanted| wanted.event == kind),
+        }
+    }
+
+    /// The guest's order on an event that it wants to see: that of its first subscription that matches and whose conditions hold.
+    fn wants(&self, event: &Event, surroundings: &Surroundings) -> Option<i32> {
         let kind = event.kind_name();
         match self {
             Self::FirstParty(guest) => guest
                 .subscriptions
                 .iter()
-                .find(|wanted| wanted.event == kind && matches(wanted.matcher, event))
+                .filter(|wanted| wanted.event == kind && matches(wanted.matcher, event))
+                .find(|wanted| conditions::hold(wanted.when.iter().copied(), event, surroundings))
                 .map(|wanted| wanted.order),
             Self::Installed(guest) => guest
                 .manifest
                 .subscriptions
                 .iter()
-                .find(|wanted| wanted.event == kind && matches(wanted.matcher.as_deref(), event))
+                .filter(|wanted| wanted.event == kind && matches(wanted.matcher.as_deref(), event))
+                .find(|wanted| conditions::hold(wanted.when.iter().map(String::as_str), event, surroundings))
                 .map(|wanted| wanted.order),
         }
     }

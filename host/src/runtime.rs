@@ -10,15 +10,17 @@ mod code;
 mod fault;
 mod store;
 
-use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use omc_artifact::WASM_STACK_BYTES;
 use wasmtime::Engine;
+use wasmtime::component::Linker;
 
 pub(crate) use bindings::omc::hook as wit;
 pub(crate) use call::{Call, Called, LogLine};
@@ -33,18 +35,46 @@ const TICK: Duration = Duration::from_millis(10);
 /// Stack for the host functions that a guest calls, in bytes, beside the guest's own: an overflow of the guest never meets it.
 const HOST_STACK_BYTES: usize = 1024 * 1024;
 
-/// The engines of this process. One engine has one size of stack, and nearly always there is one.
+/// What a thread asks the allocator for at its start, in bytes, to give it back at once: glibc grows the heap of a thread by a page
+/// at a time, a system call each, and keeps what it has. A call needs about this much, and less than that is not a mapping of its own.
+const ARENA_BYTES: usize = 120 * 1024;
+
+/// The engines of this process, each with its linker. One engine has one size of stack, and nearly always there is one.
 #[derive(Default)]
 pub(crate) struct Runtime {
-    engines: BTreeMap<usize, Engine>,
+    linked: BTreeMap<usize, Arc<Linked>>,
+}
+
+/// An engine, and what guests are linked with.
+///
+/// The linker holds what the guests of this event import, and is made once for all of them: while they load their code, which takes
+/// about as long, or by the first that needs it.
+struct Linked {
+    engine: Engine,
+    imports: Arc<[String]>,
+    linker: OnceLock<Result<Linker<GuestState>, Fault>>,
+}
+
+impl Linked {
+    fn new(wasm_stack_bytes: usize, imports: Arc<[String]>) -> Result<Self, Fault> {
+        Ok(Self { engine: engine(wasm_stack_bytes)?, imports, linker: OnceLock::new() })
+    }
+
+    fn linker(&self) -> Result<&Linker<GuestState>, Fault> {
+        // The same name is only given twice if our own tables say so.
+        let make = || call::linker(&self.engine, &self.imports).map_err(|error| Fault::host(format!("{error:#}")));
+        self.linker.get_or_init(make).as_ref().map_err(Fault::clone)
+    }
 }
 
 impl Runtime {
     /// The engine that gives guests a stack of this size, in bytes.
-    fn engine(&mut self, wasm_stack_bytes: usize) -> Result<Engine, Fault> {
-        match self.engines.entry(wasm_stack_bytes) {
-            Entry::Occupied(engine) => Ok(engine.get().clone()),
-            Entry::Vacant(place) => Ok(place.insert(engine(wasm_stack_bytes)?).clone()),
+    fn linked(&mut self, wasm_stack_bytes: usize, imports: &Arc<[String]>) -> Result<Arc<Linked>, Fault> {
+        match self.linked.entry(wasm_stack_bytes) {
+            Entry::Occupied(linked) => Ok(Arc::clone(linked.get())),
+            Entry::Vacant(place) => {
+                Ok(Arc::clone(place.insert(Arc::new(Linked::new(wasm_stack_bytes, Arc::clone(imports))?))))
+            }
         }
     }
 
@@ -53,11 +83,13 @@ impl Runtime {
     pub(crate) fn call_all(mut self, calls: Vec<Call>, deadline: Instant) -> Vec<Called> {
         let began = Instant::now();
         let mut done: Vec<Option<Called>> = calls.iter().map(|_| None).collect();
+        let imports: BTreeSet<_> = calls.iter().flat_map(|call| &call.imports).cloned().collect();
+        let imports: Arc<[String]> = imports.into_iter().collect();
         let (sender, receiver) = mpsc::channel();
         for (place, call) in calls.into_iter().enumerate() {
             let wasm_stack_bytes = usize::try_from(call.limits.wasm_stack_bytes).unwrap_or(usize::MAX);
-            let engine = match self.engine(wasm_stack_bytes) {
-                Ok(engine) => engine,
+            let linked = match self.linked(wasm_stack_bytes, &imports) {
+                Ok(linked) => linked,
                 Err(fault) => {
                     done[place] = Some(Called::failed(fault, began.elapsed()));
                     continue;
@@ -65,7 +97,8 @@ impl Runtime {
             };
             let sender = sender.clone();
             let work = move || {
-                let called = catch_unwind(AssertUnwindSafe(|| call.run(&engine, began)))
+                drop(Vec::<u8>::with_capacity(ARENA_BYTES));
+                let called = catch_unwind(AssertUnwindSafe(|| call.run(&linked, began)))
                     .unwrap_or_else(|_| Called::failed(Fault::host("the host's own code panicked"), began.elapsed()));
                 // Nobody listens after the deadline.
                 drop(sender.send((place, called)));
@@ -77,7 +110,13 @@ impl Runtime {
             }
         }
         drop(sender);
-        collect(&receiver, &mut done, deadline, || self.engines.values().for_each(Engine::increment_epoch));
+        for linked in self.linked.values() {
+            // What goes wrong is told by the guests that need it.
+            drop(linked.linker());
+        }
+        collect(&receiver, &mut done, deadline, || {
+            self.linked.values().for_each(|linked| linked.engine.increment_epoch());
+        });
         let elapsed = began.elapsed();
         done.into_iter()
             .map(|called| called.unwrap_or_else(|| Called::failed(Fault::event_deadline(), elapsed)))
@@ -86,9 +125,9 @@ impl Runtime {
 }
 
 /// Sees whether compiled code links with this host. Nothing of it is run.
-pub(crate) fn link(code: Code) -> Result<(), Fault> {
-    let engine = engine(WASM_STACK_BYTES)?;
-    call::link(&engine, &code.load(&engine)?).map(drop)
+pub(crate) fn link(code: Code, imports: &[String]) -> Result<(), Fault> {
+    let linked = Linked::new(WASM_STACK_BYTES, imports.into())?;
+    call::link(&linked, &code.load(&linked.engine)?).map(drop)
 }
 
 /// An engine that gives guests a stack of this size, in bytes.

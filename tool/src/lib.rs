@@ -21,31 +21,45 @@ pub use path::{MAX_PATH_BYTES, MAX_PATHS, Operation, TooMany, ToolPath};
 use path::PathList;
 use table::{Subject, Tool};
 
-/// What a tool does.
+/// What a tool does, in words that hold for every agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum ToolKind {
-    /// Looks at files.
+    /// It looks at files.
     Read,
-    /// Writes whole files.
+    /// It writes whole files.
     Write,
-    /// Changes parts of files.
+    /// It changes parts of files.
     Edit,
-    /// Removes files.
+    /// It removes files.
     Delete,
-    /// Executes commands.
+    /// It executes commands.
     Execute,
-    /// Goes to the network.
+    /// It goes to the network.
     Network,
-    /// Starts or talks to another agent.
+    /// It starts or talks to another agent.
     Agent,
-    /// A tool of an MCP server, which may do anything.
+    /// It belongs to an MCP server, and may do anything.
     Mcp,
     /// Anything else.
     Other,
 }
 
 impl ToolKind {
-    /// The name that guests read.
+    const NAMED: [Self; 8] =
+        [Self::Read, Self::Write, Self::Edit, Self::Delete, Self::Execute, Self::Network, Self::Agent, Self::Mcp];
+
+    /// What an agent's tool of that name does, as far as the name alone tells.
+    pub fn of_tool(agent: &str, tool: &str) -> Self {
+        table::find(agent, tool).kind
+    }
+
+    /// The kind of that name; a name that is not known here, as of a newer host, is that of [`Other`](Self::Other).
+    pub fn from_name(name: &str) -> Self {
+        Self::NAMED.into_iter().find(|kind| kind.name() == name).unwrap_or(Self::Other)
+    }
+
+    /// The name in the interface between host and guests.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Read => "read",

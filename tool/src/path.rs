@@ -7,10 +7,10 @@ pub const MAX_PATHS: usize = 4_096;
 /// Longest all paths of one call together, in bytes.
 pub const MAX_PATH_BYTES: usize = 1024 * 1024;
 
-/// What happens to a file or folder.
+/// What a tool does with a file or folder. Moving one is a `Delete` of the old and a `Write` of the new name.
 #[derive(Clone, Copy, Debug, Hash, PartialEq, Eq)]
 pub enum Operation {
-    /// It is looked at.
+    /// Its contents, its name or the names in it are looked at.
     Read,
     /// It is created, or replaced as a whole.
     Write,
@@ -23,7 +23,7 @@ pub enum Operation {
 /// A file or folder that a tool names.
 #[derive(Clone, Debug, Hash, PartialEq, Eq)]
 pub struct ToolPath {
-    /// Absolute and without `.` and `..`; as written if the folder worked in is not known.
+    /// Absolute and without `.` and `..`; as written if the event names no folder that is worked in.
     pub path: String,
     /// What happens to it.
     pub operation: Operation,

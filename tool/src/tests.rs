@@ -24,6 +24,16 @@ fn paths(agent: &str, name: &str, input: &Value) -> Vec<(String, Operation)> {
 }
 
 #[test]
+fn a_kind_is_read_from_its_name_and_an_unknown_name_is_another_kind() {
+    for kind in ToolKind::NAMED {
+        assert_eq!(ToolKind::from_name(kind.name()), kind);
+    }
+    for name in ["other", "Read", "", "teleport"] {
+        assert_eq!(ToolKind::from_name(name), ToolKind::Other, "{name}");
+    }
+}
+
+#[test]
 fn a_tool_has_the_same_kind_with_every_agent() {
     let none = json!({});
     for (agent, name, kind) in [
@@ -51,6 +61,7 @@ fn a_tool_has_the_same_kind_with_every_agent() {
         ("claude", "", ToolKind::Other),
     ] {
         assert_eq!(call(agent, name, &none).kind(), kind, "{agent} {name}");
+        assert_eq!(ToolKind::of_tool(agent, name), kind, "{agent} {name}");
     }
 }
 

@@ -3,21 +3,17 @@
 //! Off unless the setting `codeSimplifier.enabled` is on. On a Stop of the main conversation the guest asks the host which files
 //! differ from the last commit and refuses the end of the turn once for those that the session was not asked about yet. While a
 //! mode is at work the code is not finished, and when the turn ended for another reason than that the model was done, nobody is
-//! held. Files inside of a new folder are not seen before they are known to git.
+//! held.
 
 pub mod logic;
 
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
-use omc_guest::git::{self, ChangeKind};
-use omc_guest::{Decision, Effects, Error, Event, EventKind, Guest, log, settings, state_lock};
-use omc_state::{Locker, SessionId, Store};
-use omc_turn::Turn;
+use omc_guest::{Decision, Effects, Error, Event, EventKind, Guest, git, log, settings, state_lock};
+use omc_state::{SessionId, Store};
+use omc_turn::{Turn, changed_files};
 
 use logic::{DEFAULT_EXTENSIONS, DEFAULT_MAX_FILES, refusal, to_simplify};
-
-/// Changed paths that are asked for: the most that the host gives.
-const MAX_CHANGES: u32 = 4_096;
 
 /// The guest.
 #[derive(Debug)]
@@ -25,10 +21,11 @@ pub struct CodeSimplifier;
 
 omc_guest::export!(CodeSimplifier, {
     "description": "Has changed code simplified before a turn ends, if the user wants that",
-    "subscriptions": [{"event": "stop", "order": 300}],
+    "subscriptions": [{"event": "stop", "order": 300, "when": ["setting:codeSimplifier.enabled"]}],
     "requests": [
         {"capability": "omc", "scope": ["rw:/omc/state"], "reason": "notes which files a session was asked about, and sees whether a mode is at work"},
         {"capability": "git", "reason": "knows from it which files were changed"},
+        {"capability": "read", "scope": ["project:**"], "reason": "finds the names of the files in new folders, whatever kinds of files the user wants to be simplified"},
         {"capability": "transcript", "reason": "lets go when the context is full, and reads there how full it is"}
     ]
 });
@@ -50,21 +47,10 @@ impl Guest for CodeSimplifier {
     }
 }
 
-/// The host's locks.
-struct HostLocks;
-
-impl Locker for HostLocks {
-    type Guard = state_lock::Lock;
-
-    fn lock(&self, name: &str, wait: Duration) -> Option<Self::Guard> {
-        state_lock::acquire(name, wait)
-    }
-}
-
 /// The words for files that the session was not asked about yet, if there are any.
 fn ask(store: &Store, session: &SessionId) -> Option<String> {
-    let changes = match git::changed_paths(MAX_CHANGES) {
-        Ok(changes) => changes,
+    let changed = match changed_files() {
+        Ok(changed) => changed,
         Err(error) => {
             log::debug(&format!("nothing is known of changes: {error}"));
             return None;
@@ -74,12 +60,9 @@ fn ask(store: &Store, session: &SessionId) -> Option<String> {
     let extensions = settings::get::<Vec<String>>("codeSimplifier.extensions").filter(|list| !list.is_empty());
     let extensions = extensions.unwrap_or_else(|| DEFAULT_EXTENSIONS.iter().map(|&it| it.to_owned()).collect());
     let max_files = settings::get("codeSimplifier.maxFiles").unwrap_or(DEFAULT_MAX_FILES);
-    let present =
-        || changes.paths.iter().filter(|change| change.kind != ChangeKind::Deleted).map(|change| change.path.as_str());
-
-    let noted = store.locked(&HostLocks, session, |store| {
+    let noted = store.locked(&state_lock::acquire, session, |store| {
         let known = store.read_simplified(session, &head);
-        let files = to_simplify(present(), &extensions, &known);
+        let files = to_simplify(changed.iter().map(|file| file.path.as_str()), &extensions, &known);
         if !files.is_empty() {
             store.note_simplified(session, &head, &files)?;
         }
@@ -88,7 +71,7 @@ fn ask(store: &Store, session: &SessionId) -> Option<String> {
     match noted {
         Ok(files) => refusal(&files, max_files),
         Err(error) => {
-            log::warn(&format!("let the agent stop: {error}"));
+            log::warn(&format!("let the agent stop: {}", error.chain()));
             None
         }
     }

@@ -2,7 +2,8 @@
 
 use std::fs;
 
-use omc_guest::git::Change;
+use omc_guest::git::{Change, ChangeKind};
+use omc_guest::project_files::Root;
 use omc_guest::testing::{Outcome, Repository, World};
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -17,7 +18,7 @@ fn world(omc: &TempDir, head: &str, changes: &[Change], over: &Value) -> World {
     let mut payload = json!({"session_id": "s1", "cwd": "/p"});
     payload.as_object_mut().expect("an object").extend(over.as_object().expect("an object").clone());
     let mut world = World::new("stop", payload).with_omc_dir(omc.path()).with_setting("codeSimplifier.enabled", true);
-    world.git = Some(Repository { branch: None, head: Some(head.to_owned()), changes: changes.to_vec() });
+    world.git = Some(Repository { head: Some(head.to_owned()), changes: changes.to_vec(), ..Repository::default() });
     world
 }
 
@@ -46,6 +47,25 @@ fn each_changed_file_is_asked_about_once() {
     let second = stop("c1", &changes);
     assert!(reason(&second).contains("src/d.py") && !reason(&second).contains("src/a.ts"));
     assert!(reason(&stop("c2", &changes)).contains("src/a.ts"), "after a commit it is new work");
+}
+
+#[test]
+fn files_in_new_folders_are_asked_about_unless_nobody_wrote_them() {
+    let omc = tempfile::tempdir().expect("a folder");
+    let mut world = world(
+        &omc,
+        "c1",
+        &[change("new/", ChangeKind::Untracked), change("other/", ChangeKind::Untracked)],
+        &json!({}),
+    );
+    for path in ["new/deep/a.rs", "new/b.md", "new/node_modules/x/c.ts", "other/.git/HEAD", "other/d.rs", "old.rs"] {
+        world = world.with_file(Root::Project, path, "x");
+    }
+    let outcome = world.call::<CodeSimplifier>();
+    assert!(reason(&outcome).contains("- new/deep/a.rs\n"), "{outcome:?}");
+    for left_out in ["b.md", "c.ts", "d.rs", "old.rs"] {
+        assert!(!reason(&outcome).contains(left_out), "{left_out}: {outcome:?}");
+    }
 }
 
 #[test]

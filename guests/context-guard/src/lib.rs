@@ -7,10 +7,10 @@
 
 pub mod logic;
 
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 use omc_guest::{Decision, Effects, Error, Event, EventKind, Guest, environment, log, state_lock};
-use omc_state::{Breaker, Locker, SessionId, Store, Timestamp};
+use omc_state::{Breaker, SessionId, Store, Timestamp};
 use omc_turn::{CRITICAL_PERCENT, Turn};
 
 use logic::{DEFAULT_THRESHOLD, MAX_REFUSALS, refusal};
@@ -26,8 +26,8 @@ omc_guest::export!(ContextGuard, {
     "description": "Asks for a compaction before the context is full",
     "subscriptions": [
         {"event": "stop", "order": 100},
-        {"event": "pre-compact", "order": 900},
-        {"event": "session-start", "matcher": "compact", "order": 900}
+        {"event": "pre-compact", "order": 900, "when": ["file:/omc/state/sessions/{session}/context-guard-stop-breaker.json"]},
+        {"event": "session-start", "matcher": "compact", "order": 900, "when": ["file:/omc/state/sessions/{session}/context-guard-stop-breaker.json"]}
     ],
     "requests": [
         {"capability": "omc", "scope": ["rw:/omc/state"], "reason": "counts its refusals for each session, and reads what the status line noted"},
@@ -54,17 +54,6 @@ impl Guest for ContextGuard {
     }
 }
 
-/// The host's locks.
-struct HostLocks;
-
-impl Locker for HostLocks {
-    type Guard = state_lock::Lock;
-
-    fn lock(&self, name: &str, wait: Duration) -> Option<Self::Guard> {
-        state_lock::acquire(name, wait)
-    }
-}
-
 fn now() -> Timestamp {
     SystemTime::now().into()
 }
@@ -77,7 +66,7 @@ fn stop(event: &Event<'_>, store: &Store, session: &SessionId) -> Decision {
     if percent < threshold || percent >= CRITICAL_PERCENT || turn.cause().is_some() {
         return Decision::Pass;
     }
-    let counted = store.locked(&HostLocks, session, |store| {
+    let counted = store.locked(&state_lock::acquire, session, |store| {
         let before = store.read_breaker(session, Breaker::ContextGuard, now());
         if before >= MAX_REFUSALS {
             return Ok(None);
@@ -89,7 +78,7 @@ fn stop(event: &Event<'_>, store: &Store, session: &SessionId) -> Decision {
         Ok(Some(count)) => Decision::Block(refusal(percent, threshold, count)),
         Ok(None) => Decision::Pass,
         Err(error) => {
-            log::warn(&format!("let the agent stop: {error}"));
+            log::warn(&format!("let the agent stop: {}", error.chain()));
             Decision::Pass
         }
     }
@@ -112,7 +101,7 @@ fn start_anew(store: &Store, session: &SessionId) {
     if store.has_breaker(session, Breaker::ContextGuard)
         && let Err(error) = store.clear_breaker(session, Breaker::ContextGuard)
     {
-        log::warn(&format!("the count goes on: {error}"));
+        log::warn(&format!("the count goes on: {}", error.chain()));
     }
 }
 

@@ -1,7 +1,8 @@
 //! Finds the words in a prompt that start or cancel a mode.
 //!
 //! On a prompt of the user [`logic::detect`] says what it asks for. The modes that start get their states, under the session's
-//! lock, before the model is told; the Stop guard (persistent-mode) holds the agent to them. A cancel leaves its signal first
+//! lock, before the model is told, and a mode whose state cannot be written does not start; the Stop guard (persistent-mode) holds
+//! the agent to them. A cancel leaves its signal first
 //! and then ends every mode of the session.
 //!
 //! Prompts of subagents and of team workers are their leader's words and start nothing. Without a usable session id nothing is
@@ -10,10 +11,10 @@
 mod approved_plan;
 pub mod logic;
 
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 use omc_guest::{Decision, Effects, Error, Event, EventKind, Guest, environment, log, settings, state_lock};
-use omc_state::{Locker, Mode, NewMode, SessionId, Store, Timestamp};
+use omc_state::{Mode, NewMode, SessionId, Store, Timestamp};
 
 use logic::{Activation, Detection, Keyword, Settings, Start, activate, cancelled, detect, started};
 
@@ -24,8 +25,6 @@ const MAX_ITERATIONS: u64 = 100;
 #[derive(Debug)]
 pub struct KeywordDetector;
 
-// A native library cannot export a name with a colon, and the tests call the trait.
-#[cfg(target_arch = "wasm32")]
 omc_guest::export!(KeywordDetector, {
     "description": "Starts and cancels modes by the words of a prompt",
     "subscriptions": [{"event": "user-prompt-submit", "order": 100}],
@@ -65,17 +64,6 @@ impl Guest for KeywordDetector {
     }
 }
 
-/// The host's locks.
-struct HostLocks;
-
-impl Locker for HostLocks {
-    type Guard = state_lock::Lock;
-
-    fn lock(&self, name: &str, wait: Duration) -> Option<Self::Guard> {
-        state_lock::acquire(name, wait)
-    }
-}
-
 fn now() -> Timestamp {
     SystemTime::now().into()
 }
@@ -91,10 +79,10 @@ fn user_settings() -> Settings {
 
 /// Ends every mode of the session. Says whether that worked.
 fn cancel(store: &Store, session: &SessionId) -> bool {
-    let ended = store.cancel(&HostLocks, session, "keyword", now());
+    let ended = store.cancel(&state_lock::acquire, session, "keyword", now());
     match &ended {
         Ok(modes) => log::info(&format!("cancelled: {}", names(modes))),
-        Err(error) => log::warn(&format!("not everything was ended: {}", chain(error))),
+        Err(error) => log::warn(&format!("not everything was ended: {}", error.chain())),
     }
     ended.is_ok()
 }
@@ -128,30 +116,42 @@ fn begin(store: &Store, session: &SessionId, project_path: Option<&str>, start: 
         max_iterations: settings::get("ralph.maxIterations").unwrap_or(MAX_ITERATIONS),
         with_ralph,
     };
-    let written = store.locked(&HostLocks, session, |store| {
-        store.clear_cancel_signal(session)?;
-        for mode in &modes {
-            // What cannot be read is set aside by the write.
-            let existing = store.read_mode(session, *mode).unwrap_or_default();
-            store.write_mode(session, *mode, &activate(*mode, existing, &activation))?;
-            store.clear_tombstone(session, *mode)?;
-        }
-        Ok(())
-    });
-    match written {
+    match store.locked(&state_lock::acquire, session, |store| write_states(store, &modes, &activation)) {
         Ok(()) => log::info(&format!("started: {}", names(&modes))),
-        Err(error) => log::warn(&format!("not every state was written: {}", chain(&error))),
+        Err(error) => {
+            log::warn(&format!("not started, as not every state could be written: {}", error.chain()));
+            start.unwritten = start.modes.extract_if(.., |mode| mode.sort().is_mode()).collect();
+            start.redirected.clear();
+        }
     }
+}
+
+/// Writes the states of all modes, or leaves things as they were.
+fn write_states(store: &Store, modes: &[Mode], activation: &Activation<'_>) -> Result<(), omc_state::Error> {
+    let NewMode { session, now, .. } = activation.start;
+    let mut undo = Vec::new();
+    let written = modes.iter().try_for_each(|&mode| {
+        // What cannot be read is set aside by the write.
+        let existing = store.read_mode(session, mode).unwrap_or_default();
+        let state = activate(mode, existing.clone(), activation);
+        store.write_mode(session, mode, &state)?;
+        undo.push((mode, existing, state));
+        store.clear_tombstone(session, mode)
+    });
+    let written = written.and_then(|()| store.clear_cancel_signal(session));
+    if written.is_err() {
+        for (mode, existing, mut state) in undo {
+            state.end("not_started", now);
+            if let Err(error) = store.write_mode(session, mode, existing.as_ref().unwrap_or(&state)) {
+                log::warn(&format!("{mode} may be on although nobody was told: {}", error.chain()));
+            }
+        }
+    }
+    written
 }
 
 fn names(modes: &[Mode]) -> String {
     modes.iter().map(|mode| mode.name()).collect::<Vec<_>>().join(", ")
-}
-
-/// An error with its causes, on one line.
-fn chain(error: &dyn std::error::Error) -> String {
-    let causes = std::iter::successors(error.source(), |error| error.source());
-    causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}"))
 }
 
 #[cfg(test)]

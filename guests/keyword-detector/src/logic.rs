@@ -70,6 +70,8 @@ pub struct Start {
     pub by_command: bool,
     /// Autopilot was asked for and does not start, as another session of the project has one at work. For the caller to find out.
     pub autopilot_elsewhere: bool,
+    /// Modes that do not start, as their states could not be written. For the caller to find out.
+    pub unwritten: Vec<Keyword>,
     /// The prompt without our own words, for the model.
     pub request: String,
     /// The prompt as a mode's state keeps it, at least as much as it keeps.

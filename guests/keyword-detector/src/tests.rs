@@ -238,12 +238,46 @@ fn a_cancel_without_the_lock_still_leaves_its_signal_and_says_what_failed() {
 }
 
 #[test]
-fn a_state_that_cannot_be_written_costs_only_the_state() {
+fn a_mode_whose_state_cannot_be_written_is_not_announced_and_does_not_start() {
+    for (prompt, blocked, started, said) in [
+        ("/ralph fix src/parser.rs", RALPH, ULTRAWORK, "[NOT STARTED: RALPH]"),
+        ("/ralph fix src/parser.rs", ULTRAWORK, RALPH, "[NOT STARTED: RALPH]"),
+        ("autopilot and ultrawork on src/a.rs", ULTRAWORK, AUTOPILOT, "[NOT STARTED: AUTOPILOT, ULTRAWORK]"),
+        ("ralph make the shop nicer", RALPLAN, RALPH, "[NOT STARTED: RALPLAN]"),
+    ] {
+        let omc = omc();
+        fs::create_dir_all(omc.path().join(blocked).join("x")).expect("a folder");
+        let outcome = send(&omc, prompt);
+        assert!(outcome.context[0].starts_with(said), "{prompt}: {:?}", outcome.context);
+        assert!(!outcome.context[0].contains("MAGIC KEYWORD"), "{prompt}: {:?}", outcome.context);
+        assert!(outcome.logged.iter().any(|line| line.starts_with("warn: not started")), "{:?}", outcome.logged);
+        assert!(!exists(&omc, started) || read(&omc, started)["active"] == false, "{prompt}");
+        assert_eq!(stop(&omc), None, "{prompt}");
+    }
+}
+
+#[test]
+fn what_does_not_depend_on_a_state_is_said_although_none_can_be_written() {
     let omc = omc();
-    fs::create_dir_all(omc.path().join(RALPH).join("x")).expect("a folder");
-    let outcome = send(&omc, "ralph fix src/parser.rs");
-    assert!(outcome.context[0].starts_with("[MAGIC KEYWORD: RALPH]"));
-    assert!(outcome.logged[0].contains("warn: not every state was written"), "{:?}", outcome.logged);
+    let mut world = world(&omc, "ultrathink, then ralph fix src/parser.rs, and deslop it", &json!({}));
+    world.locks_are_free = false;
+    let context = world.call::<KeywordDetector>().context;
+    for said in ["<think-mode>", "[MAGIC KEYWORD: AI-SLOP-CLEANER]", "[NOT STARTED: RALPH]"] {
+        assert!(context[0].contains(said), "{said}: {context:?}");
+    }
+    assert!(is_empty(omc.path()));
+}
+
+#[test]
+fn a_start_that_fails_leaves_the_work_that_is_going_on() {
+    let omc = omc();
+    plant(&omc, RALPH, &at_work("s1", "port the parser"));
+    fs::create_dir_all(omc.path().join(ULTRAWORK).join("x")).expect("a folder");
+    send(&omc, "ralph fix src/other.rs");
+    assert_eq!(
+        (&read(&omc, RALPH)["iteration"], &read(&omc, RALPH)["prompt"]),
+        (&json!(37), &json!("port the parser"))
+    );
 }
 
 #[test]
@@ -351,6 +385,76 @@ fn what_the_stop_guard_says_starts_nothing_when_it_comes_back() {
             assert!(outcome.context[0].starts_with("[MAGIC KEYWORD: ULTRAQA]"), "{pasted}");
         }
     }
+}
+
+#[test]
+fn skills_name_only_tools_that_the_servers_have() {
+    const TOOLS: [&str; 28] = [
+        "state_read",
+        "state_write",
+        "state_clear",
+        "state_list_active",
+        "state_get_status",
+        "notepad_read",
+        "notepad_write_priority",
+        "notepad_write_working",
+        "notepad_write_manual",
+        "notepad_prune",
+        "notepad_stats",
+        "project_memory_read",
+        "project_memory_write",
+        "project_memory_add_note",
+        "project_memory_add_directive",
+        "shared_memory_write",
+        "shared_memory_read",
+        "shared_memory_list",
+        "shared_memory_delete",
+        "shared_memory_cleanup",
+        "wiki_ingest",
+        "wiki_query",
+        "wiki_lint",
+        "wiki_add",
+        "wiki_list",
+        "wiki_read",
+        "wiki_delete",
+        "wiki_refresh",
+    ];
+    /// Arguments of `state_write`; all other members of a state go into `state`.
+    const ARGUMENTS: [&str; 13] = [
+        "mode",
+        "active",
+        "iteration",
+        "max_iterations",
+        "current_phase",
+        "task_description",
+        "plan_path",
+        "started_at",
+        "completed_at",
+        "error",
+        "state",
+        "session_id",
+        "workingDirectory",
+    ];
+    let skills = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../skills");
+    let (mut named, mut examples) = (0, 0);
+    for skill in fs::read_dir(skills).expect("skills").flatten() {
+        let text = fs::read_to_string(skill.path().join("SKILL.md")).expect("a skill");
+        let words = text.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'));
+        let families = ["state_", "notepad_", "project_memory_", "shared_memory_", "wiki_"];
+        for tool in words.filter(|word| families.iter().any(|family| word.starts_with(family))) {
+            assert!(TOOLS.contains(&tool), "{skill:?} names {tool}");
+            named += 1;
+        }
+        for example in text.split('`').filter(|code| code.starts_with("{\"mode\"")) {
+            let call: Value = serde_json::from_str(&example.replace('\n', " ")).unwrap_or_else(|_| panic!("{example}"));
+            let members = call.as_object().expect("an object");
+            assert!(members.keys().all(|name| ARGUMENTS.contains(&name.as_str())), "{skill:?}: {example}");
+            let mode = members["mode"].as_str().and_then(omc_state::Mode::from_name);
+            assert!(mode.is_some(), "{skill:?}: {example}");
+            examples += 1;
+        }
+    }
+    assert!(named > 20 && examples > 7, "{named} tools, {examples} examples");
 }
 
 #[test]

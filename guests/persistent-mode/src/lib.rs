@@ -12,10 +12,10 @@
 pub mod logic;
 mod payload;
 
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 use omc_guest::{Decision, Effects, Error, Event, EventKind, Guest, log, state_lock};
-use omc_state::{ActiveSkill, Breaker, Locker, Mode, SessionId, Store, Timestamp, bare_skill_name};
+use omc_state::{ActiveSkill, Breaker, Mode, SessionId, Store, Timestamp, bare_skill_name};
 
 use logic::{SessionState, Verdict, on_stop};
 
@@ -26,10 +26,11 @@ pub struct PersistentMode;
 omc_guest::export!(PersistentMode, {
     "description": "Keeps the agent at work while a mode such as ralph, or a skill, is on and not done",
     "subscriptions": [
-        {"event": "stop", "order": 200},
+        {"event": "stop", "order": 200, "when": ["file:/omc/state/sessions/{session}/*-state.json", "file:/omc/state/*-state.json"]},
         {"event": "pre-tool-use", "matcher": "Skill|SlashCommand", "order": 200},
-        {"event": "post-tool-use", "order": 200},
-        {"event": "post-tool-use-failure", "order": 200}
+        {"event": "post-tool-use", "matcher": "Skill|SlashCommand", "order": 200},
+        {"event": "post-tool-use", "order": 200, "when": ["file:/omc/state/sessions/{session}/no-progress-stop-breaker.json"]},
+        {"event": "post-tool-use-failure", "order": 200, "when": ["file:/omc/state/sessions/{session}/no-progress-stop-breaker.json"]}
     ],
     "requests": [
         {"capability": "omc", "scope": ["rw:/omc/state", "ro:/omc/prd.json", "ro:/omc/ultragoal"], "reason": "reads the states of the modes and what they work through, and counts in the states"},
@@ -58,17 +59,6 @@ impl Guest for PersistentMode {
     }
 }
 
-/// The host's locks.
-struct HostLocks;
-
-impl Locker for HostLocks {
-    type Guard = state_lock::Lock;
-
-    fn lock(&self, name: &str, wait: Duration) -> Option<Self::Guard> {
-        state_lock::acquire(name, wait)
-    }
-}
-
 fn now() -> Timestamp {
     SystemTime::now().into()
 }
@@ -76,7 +66,7 @@ fn now() -> Timestamp {
 fn stop(event: &Event<'_>, effects: &mut Effects<'_>, store: &Store, session: &SessionId) -> Decision {
     let modes = SessionState::load_modes(store, session);
     for (mode, error) in &modes.unreadable {
-        log::warn(&format!("{mode} does not count: {}", chain(error)));
+        log::warn(&format!("{mode} does not count: {}", error.chain()));
     }
     if !modes.could_hold(now()) {
         return Decision::Pass;
@@ -90,13 +80,13 @@ fn stop(event: &Event<'_>, effects: &mut Effects<'_>, store: &Store, session: &S
     // Most Stops write nothing and need no lock.
     let (mut verdict, _) = decide(store);
     if !verdict.writes.is_empty() {
-        let counted = store.locked(&HostLocks, session, |store| {
+        let counted = store.locked(&state_lock::acquire, session, |store| {
             let (verdict, now) = decide(store);
             verdict.writes.iter().try_for_each(|write| write.apply(store, session, now))?;
             Ok(verdict)
         });
         verdict = counted.unwrap_or_else(|error| {
-            log::warn(&format!("let the agent stop: {}", chain(&error)));
+            log::warn(&format!("let the agent stop: {}", error.chain()));
             Verdict::default()
         });
     }
@@ -119,19 +109,19 @@ fn skill_starts(event: &Event<'_>, store: &Store, session: &SessionId) {
     if let Some(mode) = Mode::from_skill(&name) {
         // Ralph's keyword starts ultrawork with it.
         let modes: &[Mode] = if mode == Mode::Ralph { &[Mode::Ralph, Mode::Ultrawork] } else { &[mode] };
-        if let Err(error) = store.confirm_modes(&HostLocks, session, modes, now()) {
-            log::warn(&format!("{mode} still awaits confirmation: {}", chain(&error)));
+        if let Err(error) = store.confirm_modes(&state_lock::acquire, session, modes, now()) {
+            log::warn(&format!("{mode} still awaits confirmation: {}", error.chain()));
         }
     }
     let Some(skill) = ActiveSkill::start(&name, session, now()) else { return };
-    let written = store.locked(&HostLocks, session, |store| {
+    let written = store.locked(&state_lock::acquire, session, |store| {
         let skills = store.read_skills(session);
         // A skill that another one calls is a part of that one.
         let is_nested = skills.active().is_some_and(|other| other.name() != skill.name() && !other.is_stale(now()));
         if is_nested { Ok(()) } else { store.start_skill(session, &skill) }
     });
     if let Err(error) = written {
-        log::warn(&format!("the skill is not protected: {}", chain(&error)));
+        log::warn(&format!("the skill is not protected: {}", error.chain()));
     }
 }
 
@@ -139,14 +129,14 @@ fn skill_starts(event: &Event<'_>, store: &Store, session: &SessionId) {
 fn skill_returned(event: &Event<'_>, store: &Store, session: &SessionId) {
     let Some(name) = skill_of(event).as_deref().map(bare_skill_name) else { return };
     let done = if name == "cancel" {
-        store.cancel(&HostLocks, session, "skill", now()).map(drop)
+        store.cancel(&state_lock::acquire, session, "skill", now()).map(drop)
     } else if payload::is_only_launched(event) {
         Ok(())
     } else {
         finish_skill(store, session, &name, payload::plans_by_consensus(event, &name))
     };
     if let Err(error) = done {
-        log::warn(&format!("the end of the skill was not noted: {}", chain(&error)));
+        log::warn(&format!("the end of the skill was not noted: {}", error.chain()));
     }
 }
 
@@ -159,7 +149,7 @@ fn finish_skill(store: &Store, session: &SessionId, name: &str, ends_ralplan: bo
     if !is_at_work(store) && ralplan(store)?.is_none() {
         return Ok(());
     }
-    store.locked(&HostLocks, session, |store| {
+    store.locked(&state_lock::acquire, session, |store| {
         if is_at_work(store) {
             store.end_active_skill(session)?;
         }
@@ -179,14 +169,8 @@ fn note_progress(store: &Store, session: &SessionId) {
     if store.has_breaker(session, Breaker::NoProgress)
         && let Err(error) = store.clear_breaker(session, Breaker::NoProgress)
     {
-        log::warn(&format!("progress was not noted: {}", chain(&error)));
+        log::warn(&format!("progress was not noted: {}", error.chain()));
     }
-}
-
-/// An error with its causes, on one line.
-fn chain(error: &dyn std::error::Error) -> String {
-    let causes = std::iter::successors(error.source(), |error| error.source());
-    causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}"))
 }
 
 #[cfg(test)]

@@ -2,16 +2,20 @@
 //! full the context is.
 //!
 //! On PostToolUse every use is counted; what is then said depends on the tool. `<remember>` is looked for only where an agent
-//! speaks: in the result of a subagent, and in the last words of a turn. Nothing is written outside `.omc`.
+//! speaks: in the result of a subagent, at once or from the background, and in the last words of a turn. Codex has no event for a tool that failed and sends
+//! this one, so its failures are recorded here for the next Stop, as `tool-failure` does it for other agents. Nothing is written
+//! outside `.omc`.
 
 pub mod logic;
 mod payload;
 
 use std::time::SystemTime;
 
-use omc_guest::{Decision, Effects, Error, Event, EventKind, Guest, environment, log, state_lock, transcript};
+use omc_guest::{
+    Decision, Effects, Error, Event, EventKind, Guest, ToolKind, environment, log, state_lock, transcript,
+};
 use omc_state::notepad::Section;
-use omc_state::{SessionId, Store, Timestamp, context, remember};
+use omc_state::{SessionId, Store, Timestamp, ToolFailure, context, remember};
 
 use logic::command::{Ending, ending};
 use logic::ends;
@@ -46,8 +50,8 @@ omc_guest::export!(PostToolVerifier, {
     "description": "Tells failures from successes, keeps what agents want to be remembered, counts, and watches the context",
     "subscriptions": [
         {"event": "post-tool-use", "order": 100},
-        {"event": "stop", "order": 50},
-        {"event": "subagent-stop", "order": 50}
+        {"event": "stop", "order": 50, "when": ["payload:<remember"]},
+        {"event": "subagent-stop", "order": 50, "when": ["payload:<remember"]}
     ],
     "requests": [
         {"capability": "omc", "scope": ["rw:/omc"], "reason": "keeps notes in the notepad, counts in the session's state, reads the tracker of subagents"},
@@ -104,7 +108,6 @@ impl After<'_> {
     fn tool(&self, tool: &str) -> Vec<String> {
         let count = self.count(tool);
         let mut texts: Vec<String> = match tool {
-            "Bash" => self.command().into_iter().collect(),
             "Task" => self.agent(count),
             "TaskOutput" => self.background_output(),
             "Edit" | "apply_patch" => self.change(notes::EDIT_FAILED, notes::EDITED).into_iter().collect(),
@@ -115,6 +118,7 @@ impl After<'_> {
             }
             "Grep" => self.nothing_found(notes::GREP_NONE, |text| text == "0" || text.contains("no matches")),
             "Glob" => self.nothing_found(notes::GLOB_NONE, |text| text.is_empty() || text.contains("no files")),
+            _ if self.event.tool_kind() == Some(ToolKind::Execute) => self.command().into_iter().collect(),
             _ => Vec::new(),
         };
         if FILLING.iter().any(|name| name.eq_ignore_ascii_case(tool)) {
@@ -127,7 +131,7 @@ impl After<'_> {
     fn count(&self, tool: &str) -> u64 {
         let Some(session) = &self.session else { return 0 };
         self.store.count_tool(&state_lock::acquire, session, tool, self.now).unwrap_or_else(|error| {
-            log::warn(&format!("the use of a tool was not counted: {error}"));
+            log::warn(&format!("the use of a tool was not counted: {}", error.chain()));
             0
         })
     }
@@ -136,7 +140,10 @@ impl After<'_> {
         let output = self.event.tool_result().unwrap_or_default();
         match ending(&output, self.event.tool_failed()) {
             Ending::Soft(code) => Some(notes::soft_exit(code)),
-            Ending::Badly => Some(notes::COMMAND_FAILED.to_owned()),
+            Ending::Badly => {
+                self.record_failure(&output);
+                Some(notes::COMMAND_FAILED.to_owned())
+            }
             Ending::Well if payload::is_in_background(self.event) => self.routine(notes::BACKGROUND),
             Ending::Well => None,
         }
@@ -166,7 +173,10 @@ impl After<'_> {
     }
 
     fn background_output(&self) -> Vec<String> {
-        let output = self.event.tool_result().unwrap_or_default();
+        let output = payload::background_text(self.event);
+        if !payload::is_output_of_shell(self.event) {
+            self.remember(&output);
+        }
         let length = output.chars().count();
         let limit = |name, default| number(name).and_then(|limit| usize::try_from(limit).ok()).unwrap_or(default);
         let max_units = limit("OMC_AGENT_OUTPUT_SUMMARY_LIMIT", notes::DEFAULT_SUMMARY_UNITS).clamp(40, 4_000);
@@ -177,7 +187,22 @@ impl After<'_> {
     }
 
     fn change(&self, failed: &str, done: Routine) -> Option<String> {
-        if payload::evidence(self.event).is_failure() { Some(failed.to_owned()) } else { self.routine(done) }
+        if !payload::evidence(self.event).is_failure() {
+            return self.routine(done);
+        }
+        self.record_failure(&self.event.tool_result().unwrap_or_default());
+        Some(failed.to_owned())
+    }
+
+    /// Records a failure of which the agent has no event of its own.
+    fn record_failure(&self, output: &str) {
+        let Some(session) = self.session.as_ref().filter(|_| self.event.agent() == "codex") else { return };
+        let tool = self.event.tool_name().unwrap_or_default();
+        let input = self.event.field("/tool_input").map(|input| input.to_string()).unwrap_or_default();
+        let failure = ToolFailure { tool_name: &tool, input: &input, error: output.trim() };
+        if let Err(error) = self.store.record_tool_error(&state_lock::acquire, session, &failure, self.now) {
+            log::warn(&format!("a failure was not recorded: {}", error.chain()));
+        }
     }
 
     fn todo(&self) -> Option<String> {
@@ -222,7 +247,7 @@ impl After<'_> {
     fn deliverables(&self) -> Option<String> {
         let session = self.session.as_ref().filter(|_| self.event.subagent_id().is_none())?;
         let taken = self.store.take_deliverable_issues(&state_lock::acquire, session).unwrap_or_else(|error| {
-            log::warn(&format!("missing deliverables were not told: {error}"));
+            log::warn(&format!("missing deliverables were not told: {}", error.chain()));
             None
         });
         taken.as_ref().map(notes::deliverables)
@@ -240,7 +265,7 @@ impl After<'_> {
     fn claim(&self, kinds: &[&str], cooldown_ms: i64) -> bool {
         let Some(session) = &self.session else { return true };
         self.store.claim_advice(&state_lock::acquire, session, kinds, cooldown_ms, self.now).unwrap_or_else(|error| {
-            log::warn(&format!("a note was not noted: {error}"));
+            log::warn(&format!("a note was not noted: {}", error.chain()));
             true
         })
     }
@@ -262,7 +287,7 @@ impl After<'_> {
             found.retain(|note| note.is_priority || !known.iter().any(|entry| entry.content == note.text));
         }
         if let Err(error) = self.store.remember(&state_lock::acquire, &found, self.now) {
-            log::warn(&format!("{} notes were not kept: {error}", found.len()));
+            log::warn(&format!("{} notes were not kept: {}", found.len(), error.chain()));
         }
     }
 }

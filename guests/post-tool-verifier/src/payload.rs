@@ -17,6 +17,18 @@ pub(crate) fn is_in_background(event: &Event<'_>) -> bool {
     event.field("/tool_input/run_in_background") == Some(Value::Bool(true))
 }
 
+/// What a task in the background has given so far.
+pub(crate) fn background_text(event: &Event<'_>) -> String {
+    event.text("/tool_response/task/output").or_else(|| event.tool_result()).unwrap_or_default()
+}
+
+/// Whether that is what a command printed. Where nothing says so, it is an agent's answer.
+pub(crate) fn is_output_of_shell(event: &Event<'_>) -> bool {
+    let kinds = ["/tool_response/task/task_type", "/tool_response/task_type"];
+    let kind = kinds.iter().find_map(|pointer| event.text(pointer)).unwrap_or_default();
+    ["bash", "shell"].iter().any(|shell| kind.contains(shell))
+}
+
 /// Whether an agent's answer only tells that there was no agent.
 pub(crate) fn is_failed_start(answer: &str, said_failed: Option<bool>) -> bool {
     said_failed == Some(true) || answer.len() <= MAX_START_ERROR_BYTES && write::says_failure(answer)

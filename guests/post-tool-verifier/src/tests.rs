@@ -57,6 +57,30 @@ fn both_shapes_of_a_result_are_judged() {
 }
 
 #[test]
+fn what_fails_in_codex_is_recorded_for_the_next_stop() {
+    for (agent, tool, response, recorded) in [
+        ("codex", "Bash", json!("Exit code: 101\nWall time: 1 seconds\nOutput:\nerror: could not compile"), true),
+        ("codex", "Bash", json!({"output": "boom", "metadata": {"exit_code": 2}}), true),
+        ("codex", "exec_command", json!("Process exited with code 1\nOutput:\nboom"), true),
+        ("codex", "Bash", json!({"output": "fatal: not a git repository", "exit_code": 128}), true),
+        ("codex", "apply_patch", json!("error: apply_patch verification failed"), true),
+        ("codex", "Bash", json!("Exit code: 0\nOutput:\nok"), false),
+        ("codex", "apply_patch", json!("Success. Updated the following files:\nM a.rs"), false),
+        ("claude", "Bash", json!("fatal: not a git repository"), false),
+    ] {
+        let omc = omc();
+        let mut world =
+            world(&omc, &json!({"tool_name": tool, "tool_input": {"command": "x"}, "tool_response": response}));
+        agent.clone_into(&mut world.agent);
+        said(&world.call::<PostToolVerifier>());
+        let store = Store::new(omc.path());
+        let session = SessionId::parse("s1").expect("an id");
+        let failure = store.read_tool_error(&session, SystemTime::now().into());
+        assert_eq!(failure.is_some(), recorded, "{agent} {tool} {response}");
+    }
+}
+
+#[test]
 fn only_the_flag_means_background() {
     for (input, quiet, spoken) in [
         (json!({"run_in_background": true}), "0", true),
@@ -116,7 +140,7 @@ fn only_agents_are_asked_what_to_keep() {
         ("Bash", json!({"stdout": note})),
         ("Read", json!({"file": {"content": note}})),
         ("WebFetch", json!({"result": note})),
-        ("TaskOutput", json!(note)),
+        ("TaskOutput", json!({"task": {"task_id": "b1", "task_type": "local_bash", "output": note}})),
     ] {
         say(&omc, &json!({"tool_name": tool, "tool_response": response}));
     }
@@ -124,6 +148,21 @@ fn only_agents_are_asked_what_to_keep() {
     let long = format!("{}<remember>at the very end</remember>", "lorem ipsum ".repeat(3_500));
     let text = say(&omc, &json!({"tool_name": "Task", "tool_response": {"content": [{"type": "text", "text": long}]}}));
     assert!(notepad(&omc).contains("at the very end") && text.contains("42"), "{text}");
+}
+
+#[test]
+fn an_agent_in_the_background_is_asked_too() {
+    for (response, kept) in [
+        (
+            json!({"retrieval_status": "success", "task": {"task_type": "local_agent", "output": "ok\n<remember>said \"so\"</remember>"}}),
+            "said \"so\"",
+        ),
+        (json!("<remember>plain</remember>"), "plain"),
+    ] {
+        let omc = omc();
+        say(&omc, &json!({"tool_name": "TaskOutput", "tool_response": response}));
+        assert!(notepad(&omc).contains(kept), "{response}");
+    }
 }
 
 #[test]

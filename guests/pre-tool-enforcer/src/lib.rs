@@ -146,7 +146,7 @@ impl Call<'_> {
             Seen::Set(objective) => Some(objective),
         };
         if let Err(error) = self.store.remember_goal(&state_lock::acquire, session, objective.as_deref(), self.now) {
-            log::warn(&format!("the goal was not remembered: {error}"));
+            log::warn(&format!("the goal was not remembered: {}", error.chain()));
         }
         objective.map(Goal::active)
     }
@@ -179,7 +179,7 @@ impl Call<'_> {
         let judge = |uses: &[omc_state::ToolUse]| rules.iter().find_map(|rule| rule.refusal(&self.tool, uses));
         let Some(session) = &self.session else { return judge(&[]) };
         self.store.judge_tool_use(&state_lock::acquire, session, &self.tool, self.now, judge).unwrap_or_else(|error| {
-            log::warn(&format!("the use of `{}` was not counted: {error}", self.tool));
+            log::warn(&format!("the use of `{}` was not counted: {}", self.tool, error.chain()));
             judge(&[])
         })
     }
@@ -246,7 +246,7 @@ impl Call<'_> {
             .store
             .claim_advice(&state_lock::acquire, session, &[kind], cooldown, self.now)
             .unwrap_or_else(|error| {
-                log::warn(&format!("the reminder was not noted: {error}"));
+                log::warn(&format!("the reminder was not noted: {}", error.chain()));
                 true
             });
         is_due.then_some(text)

@@ -27,9 +27,14 @@ omc_guest::export!(ProjectMemoryGuest, {
     "description": "Learns what a project is made of and what its user wants, and tells sessions",
     "subscriptions": [
         {"event": "session-start", "order": 200},
-        {"event": "user-prompt-submit", "order": 300},
-        {"event": "post-tool-use", "matcher": "Read|Edit|MultiEdit|Write|NotebookEdit|Glob|Grep|Bash|apply_patch|shell|shell_command|local_shell|exec_command", "order": 300},
-        {"event": "pre-compact", "order": 200}
+        {"event": "user-prompt-submit", "order": 300, "when": [
+            "payload:only", "payload:always", "payload:never", "payload:ignore", "payload:focus", "payload:stick", "payload:don't",
+            "payload:don’t", "payload:do not", "payload:must", "payload:prioritize", "payload:should", "payload:requirement:",
+            "payload:constraint:", "payload:rule:", "payload:scope:", "payload:important:", "payload:critical:", "payload:항상",
+            "payload:절대", "payload:반드시", "payload:하지", "payload:금지", "payload:규칙:", "payload:제약:"
+        ]},
+        {"event": "post-tool-use", "matcher": "Read|Edit|MultiEdit|Write|NotebookEdit|Glob|Grep|Bash|apply_patch|shell|shell_command|local_shell|exec_command", "order": 300, "when": ["file:/omc/project-memory.json"]},
+        {"event": "pre-compact", "order": 200, "when": ["file:/omc/project-memory.json"]}
     ],
     "requests": [
         {"capability": "omc", "scope": ["rw:/omc", "ro:/omc/state"], "reason": "reads and writes project-memory.json"},

@@ -33,7 +33,10 @@ pub struct RulesInjector;
 
 omc_guest::export!(RulesInjector, {
     "description": "Shows rule files that apply to the file at work",
-    "subscriptions": [{"event": "post-tool-use", "order": 300}],
+    "subscriptions": [{"event": "post-tool-use", "order": 300, "when": [
+        "near:.claude/rules", "near:.cursor/rules", "near:.github/instructions", "read:project:.github/copilot-instructions.md",
+        "read:agent:rules"
+    ]}],
     "requests": [
         {"capability": "read", "scope": [
             "project:**/.claude/rules/**/*.md", "project:**/.claude/rules/**/*.mdc", "project:**/.cursor/rules/**/*.md",
@@ -73,7 +76,7 @@ impl Guest for RulesInjector {
         match text {
             Ok(text) if !text.is_empty() => effects.add_context(&text)?,
             Ok(_) => {}
-            Err(error) => log::warn(&format!("no rule is shown, because it would be shown again: {error}")),
+            Err(error) => log::warn(&format!("no rule is shown, because it would be shown again: {}", error.chain())),
         }
         Ok(Decision::Pass)
     }

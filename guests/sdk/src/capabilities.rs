@@ -98,25 +98,67 @@ pub mod transcript {
 
 /// Locks between processes for read-modify-write on files in `.omc`.
 pub mod state_lock {
+    use std::fmt;
     use std::time::Duration;
+
+    #[cfg(target_arch = "wasm32")]
+    use crate::bindings::omc::hook::{state_lock as host, types};
 
     /// A lock, held until it is dropped. It ends with its holder, however that ends.
     #[derive(Debug)]
     pub struct Lock {
         #[cfg(target_arch = "wasm32")]
-        _held: crate::bindings::omc::hook::state_lock::Lock,
+        _held: host::Lock,
     }
 
-    /// Waits at most `wait` for the lock of this name (1 to 64 of `a-z`, `0-9` and `-`); absent when the time ran out or there
-    /// is no grant. A guest holds one lock at a time.
-    pub fn acquire(name: &str, wait: Duration) -> Option<Lock> {
+    /// Why there is no lock.
+    #[derive(Clone, Debug, Eq, PartialEq)]
+    #[non_exhaustive]
+    pub enum LockError {
+        /// Somebody else held it for the whole time.
+        TimedOut,
+        /// The guest has no grant for files in `.omc` that it could write. The refusal is in the trail.
+        Denied,
+        /// Anything else; the text is for people and not stable.
+        Other(String),
+    }
+
+    impl fmt::Display for LockError {
+        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str(match self {
+                Self::TimedOut => "somebody else held it for the whole time",
+                Self::Denied => "the guest has no grant for locks",
+                Self::Other(text) => text,
+            })
+        }
+    }
+
+    impl std::error::Error for LockError {}
+
+    impl From<LockError> for crate::Error {
+        fn from(error: LockError) -> Self {
+            Self::new(error.to_string())
+        }
+    }
+
+    /// Waits at most `wait` for the lock of this name (1 to 64 of `a-z`, `0-9` and `-`). A guest holds one lock at a time.
+    ///
+    /// # Errors
+    ///
+    /// [`LockError`] says why there is none.
+    pub fn acquire(name: &str, wait: Duration) -> Result<Lock, LockError> {
         #[cfg(target_arch = "wasm32")]
         {
             let wait_ms = u32::try_from(wait.as_millis()).unwrap_or(u32::MAX);
-            crate::bindings::omc::hook::state_lock::acquire(name, wait_ms).ok().map(|held| Lock { _held: held })
+            host::acquire(name, wait_ms).map(|held| Lock { _held: held }).map_err(|error| match error {
+                types::AccessError::NotFound => LockError::TimedOut,
+                types::AccessError::Denied => LockError::Denied,
+                types::AccessError::TooLarge => LockError::Other("its name is too long".to_owned()),
+                types::AccessError::Other(text) => LockError::Other(text),
+            })
         }
         #[cfg(not(target_arch = "wasm32"))]
-        crate::testing::World::with_current(|world| world.lock(name, wait)).then_some(Lock {})
+        crate::testing::World::with_current(|world| world.lock(name, wait)).map(|()| Lock {})
     }
 }
 
@@ -333,6 +375,19 @@ pub mod git {
         }
         #[cfg(not(target_arch = "wasm32"))]
         World::with_current(|world| world.changed_paths(max_entries))
+    }
+
+    /// Numbers (from 1) of the lines of a modified file that its last commit does not have, at most `max_lines`, 4,096 at most.
+    ///
+    /// # Errors
+    ///
+    /// [`AccessError::NotFound`] if the project is no git work tree, or no git is installed; [`AccessError::Other`] if git was
+    /// not done in half a second, or the path leads out of the work tree.
+    pub fn added_lines(path: &str, max_lines: u32) -> Result<Vec<u32>, AccessError> {
+        #[cfg(target_arch = "wasm32")]
+        return host::added_lines(path, max_lines).map_err(AccessError::from);
+        #[cfg(not(target_arch = "wasm32"))]
+        World::with_current(|world| world.added_lines(path, max_lines))
     }
 }
 

@@ -1,5 +1,6 @@
 //! The event, as a guest sees it.
 
+use omc_tool::{Operation, ToolKind, ToolPath};
 use serde_json::Value;
 
 use crate::AccessError;
@@ -210,70 +211,6 @@ impl EventKind {
             .find(|(known, _)| *known == name)
             .map_or_else(|| Self::Other(name.to_owned()), |(_, kind)| kind.clone())
     }
-}
-
-/// What a tool does, in words that hold for every agent.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-#[non_exhaustive]
-pub enum ToolKind {
-    /// It looks at files.
-    Read,
-    /// It writes whole files.
-    Write,
-    /// It changes parts of files.
-    Edit,
-    /// It removes files.
-    Delete,
-    /// It executes commands.
-    Execute,
-    /// It goes to the network.
-    Network,
-    /// It starts or talks to another agent.
-    Agent,
-    /// It belongs to an MCP server, and may do anything.
-    Mcp,
-    /// Anything else.
-    Other,
-}
-
-/// One row per kind of tool: its name in the interface and its variant.
-const TOOL_KINDS: &[(&str, ToolKind)] = &[
-    ("read", ToolKind::Read),
-    ("write", ToolKind::Write),
-    ("edit", ToolKind::Edit),
-    ("delete", ToolKind::Delete),
-    ("execute", ToolKind::Execute),
-    ("network", ToolKind::Network),
-    ("agent", ToolKind::Agent),
-    ("mcp", ToolKind::Mcp),
-];
-
-impl ToolKind {
-    fn from_name(name: &str) -> Self {
-        TOOL_KINDS.iter().find(|(known, _)| *known == name).map_or(Self::Other, |(_, kind)| *kind)
-    }
-}
-
-/// A file or folder that a tool names.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub struct ToolPath {
-    /// Absolute and without `.` and `..`; as written if the event names no folder that is worked in.
-    pub path: String,
-    /// What happens to it.
-    pub operation: Operation,
-}
-
-/// What a tool does with a file. Moving one is a `Delete` of the old and a `Write` of the new name.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Operation {
-    /// Its contents, its name or the names in it are looked at.
-    Read,
-    /// It is created, or replaced as a whole.
-    Write,
-    /// A part of it is changed.
-    Edit,
-    /// It is removed.
-    Delete,
 }
 
 impl From<types::ToolPath> for ToolPath {

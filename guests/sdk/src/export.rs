@@ -17,9 +17,15 @@ use crate::{Decision, Effects, Event, Guest};
 /// |---|---|
 /// | `description` | one line for people |
 /// | `enabled` | `false` if the guest is to be off until the operator switches it on |
-/// | `subscriptions` | `{"event", "matcher"?, "order"?}` each; the matcher is a name, a list `A\|B`, or a regular expression (without look-around) that matches somewhere; lower orders come first |
+/// | `subscriptions` | `{"event", "matcher"?, "order"?, "when"?}` each; the matcher is a name, a list `A\|B`, or a regular expression (without look-around) that matches somewhere; lower orders come first; `when` see below |
 /// | `requests` | `{"capability", "scope"?, "reason"}` each, see below |
 /// | `limits` | wishes, optional: `{"fuel"?, "memory-bytes"?, "deadline-ms"?}`; the operator's limits bind |
+///
+/// A guest that has nothing to do should not even be loaded: that is most of what an event costs. `when` lists conditions, and the
+/// guest is called if one of them holds: `file:/omc/PATH` (it exists in the `.omc` directory; a part `{session}` is the event's
+/// session, and the last part may hold `*`), `read:project:PATH` or `read:agent:PATH` (it exists there), `near:PATH` (it exists
+/// beside a file that the tool call names, or in a folder above it up to the project's root), `payload:TEXT` (a text of the event
+/// contains it, in any case of ASCII letters), `setting:KEY` (the user switched it on).
 ///
 /// Capabilities: `omc` (scope: `ro:` or `rw:` and a path below `/omc` or `/omc-user`), `read` (scope: `project:`, `agent:` or
 /// `home:` and a glob), `transcript`, `git`, `env` and `session-environment` (scope: names), and the grants `allow`, `halt`,

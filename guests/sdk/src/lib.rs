@@ -59,9 +59,10 @@ pub use capabilities::{
 };
 pub use decision::{Decision, Error};
 pub use effects::{EffectError, Effects};
-pub use event::{Event, EventKind, Operation, ToolKind, ToolPath};
+pub use event::{Event, EventKind};
 #[doc(hidden)]
 pub use export::{Adapter, exports, section};
+pub use omc_tool::{Operation, ToolKind, ToolPath};
 
 /// What a guest is: one function from an event to a decision.
 pub trait Guest {

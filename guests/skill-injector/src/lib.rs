@@ -13,11 +13,11 @@ use std::collections::VecDeque;
 use std::fs::{self, File};
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 use omc_guest::project_files::{self, Root};
 use omc_guest::{Decision, Effects, Error, Event, EventKind, Guest, environment, log, state_lock};
-use omc_state::{Locker, SessionId, Store};
+use omc_state::{SessionId, Store};
 
 use logic::skill::MAX_HEAD_BYTES;
 use logic::{Scope, Skill};
@@ -39,7 +39,9 @@ pub struct SkillInjector;
 
 omc_guest::export!(SkillInjector, {
     "description": "Tells the model which learned skills fit a prompt",
-    "subscriptions": [{"event": "user-prompt-submit", "order": 200}],
+    "subscriptions": [{"event": "user-prompt-submit", "order": 200, "when": [
+        "file:/omc/skills", "file:/omc-user/skills", "read:project:.agents/skills", "read:agent:skills/omc-learned"
+    ]}],
     "requests": [
         {"capability": "omc", "scope": ["ro:/omc/skills", "ro:/omc-user/skills", "rw:/omc/state"], "reason": "reads the skills of the project and of the user, and notes which a session was told of"},
         {"capability": "read", "scope": ["project:.agents/skills/**/*.md", "agent:skills/omc-learned/**/*.md"], "reason": "reads the skills that agents share and those that were learned"},
@@ -67,22 +69,11 @@ impl Guest for SkillInjector {
         let told: Vec<_> = fits[..block.told].iter().map(|fit| fit.skill.path.as_str()).collect();
         log::info(&format!("told of {} skills", told.len()));
         if let Some(session) = &session
-            && let Err(error) = store.note_told_skills(&HostLocks, session, &told, now)
+            && let Err(error) = store.note_told_skills(&state_lock::acquire, session, &told, now)
         {
-            log::warn(&format!("the session will be told again: {error}"));
+            log::warn(&format!("the session will be told again: {}", error.chain()));
         }
         Ok(Decision::Pass)
-    }
-}
-
-/// The host's locks.
-struct HostLocks;
-
-impl Locker for HostLocks {
-    type Guard = state_lock::Lock;
-
-    fn lock(&self, name: &str, wait: Duration) -> Option<Self::Guard> {
-        state_lock::acquire(name, wait)
     }
 }
 

@@ -239,7 +239,7 @@ mod tests {
         plant(&folder, "state/sessions/s1/ralph-state.json", &running);
         let skill = ActiveSkill::start("omc:plan", &s1, now()).expect("protected");
         store.start_skill(&s1, &skill).expect("writes");
-        assert!(matches!(store.cancel(&NeverFree, &s1, "test", now()), Err(Error::Busy { .. })));
+        assert!(matches!(store.cancel(&NeverFree, &s1, "test", now()), Err(Error::Lock { .. })));
         assert!(store.read_cancel_signals(&s1)[0].covers_skill(&skill, now()));
         let ended = store.cancel(&&ThreadLocker::default(), &s1, "test", now()).expect("writes");
         assert_eq!(ended, [Mode::Ralph]);

@@ -328,8 +328,8 @@ mod tests {
     #[test]
     fn checkpoints_are_bounded_by_age_and_number() {
         let (folder, store) = store();
-        let name =
-            |at: i64| format!("state/checkpoints/checkpoint-{}.json", now().plus_ms(-at * 60_000).to_file_text());
+        let time = now();
+        let name = |at: i64| format!("state/checkpoints/checkpoint-{}.json", time.plus_ms(-at * 60_000).to_file_text());
         let newest = name(1);
         for at in 1..=25 {
             plant(&folder, &name(at), "{}");

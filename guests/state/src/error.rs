@@ -36,6 +36,14 @@ pub enum Error {
         /// The file.
         path: PathBuf,
     },
+    /// What was to be written is nested deeper than it could be read again.
+    #[error("what is to be written to `{}` is nested deeper than {max_depth} levels", path.display())]
+    TooDeep {
+        /// The file.
+        path: PathBuf,
+        /// The limit.
+        max_depth: usize,
+    },
     /// The file is not the JSON that belongs there.
     #[error("`{}` is corrupt", path.display())]
     Corrupt {
@@ -64,11 +72,13 @@ pub enum Error {
         /// The limit.
         max_units: usize,
     },
-    /// Somebody else held the lock for the whole time that we could wait.
-    #[error("failed to get the lock `{name}` in time")]
-    Busy {
+    /// The lock was not to be had: mostly, as somebody else held it for the whole time that we could wait.
+    #[error("failed to get the lock `{name}`")]
+    Lock {
         /// Name of the lock.
         name: String,
+        /// What the locker said.
+        source: Box<dyn std::error::Error + Send + Sync>,
     },
 }
 

@@ -85,6 +85,18 @@ impl Fields {
         self.0.shift_remove(name)
     }
 
+    /// Whether lists and objects are nested more than `levels` deep, this object not counted.
+    pub(crate) fn is_deeper_than(&self, levels: usize) -> bool {
+        fn is_deeper(value: &Value, levels: usize) -> bool {
+            match value {
+                Value::Array(items) => levels == 0 || items.iter().any(|item| is_deeper(item, levels - 1)),
+                Value::Object(members) => levels == 0 || members.values().any(|member| is_deeper(member, levels - 1)),
+                _ => false,
+            }
+        }
+        self.0.values().any(|member| is_deeper(member, levels))
+    }
+
     pub(crate) fn get_mut(&mut self, name: &str) -> Option<&mut Value> {
         self.0.get_mut(name)
     }

@@ -20,6 +20,9 @@ use crate::{Error, Fields, Store, Timestamp};
 /// Real ones have a few kilobytes; the longest members are a prompt of 500 units and a list of a few hundred subagents.
 pub const MAX_FILE_BYTES: u64 = 256 * 1024;
 
+/// Deepest nesting of what is written below an object of a file: the JSON parser gives up at 128 levels.
+const MAX_DEPTH: usize = 100;
+
 /// Start of the name of a file that is being written. It becomes the real file or, if its writer died, debris.
 pub(crate) const TEMP_PREFIX: &str = ".tmp-";
 
@@ -143,6 +146,9 @@ impl Store {
             Ok(_) => {}
             Err(Error::Corrupt { .. } | Error::TooLarge { .. }) => self.set_aside(path)?,
             Err(error) => return Err(error),
+        }
+        if fields.is_deeper_than(MAX_DEPTH) {
+            return Err(Error::TooDeep { path: path.to_owned(), max_depth: MAX_DEPTH });
         }
         let failed = |source| Error::Write { path: path.to_owned(), source };
         let mut bytes = serde_json::to_vec_pretty(fields).map_err(|error| failed(error.into()))?;

@@ -40,6 +40,8 @@ pub mod plan_notepads;
 mod prd;
 pub mod project_memory;
 pub mod remember;
+#[cfg(test)]
+mod round_trips;
 mod seen_goal;
 mod session;
 mod session_record;

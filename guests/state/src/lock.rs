@@ -17,15 +17,26 @@ pub const LOCK_WAIT: Duration = Duration::from_millis(800);
 pub trait Locker {
     /// Holds the lock until it is dropped.
     type Guard;
+    /// Why there is no lock.
+    type Error: std::error::Error + Send + Sync + 'static;
 
-    /// Waits at most `wait` for the lock; absent if somebody else still holds it then, or if there are no locks here.
-    fn lock(&self, name: &str, wait: Duration) -> Option<Self::Guard>;
+    /// Waits at most `wait` for the lock.
+    ///
+    /// # Errors
+    ///
+    /// Somebody else still holds it then, or there are no locks here.
+    fn lock(&self, name: &str, wait: Duration) -> Result<Self::Guard, Self::Error>;
 }
 
-impl<Guard, Lock: Fn(&str, Duration) -> Option<Guard>> Locker for Lock {
+impl<Guard, Reason, Lock> Locker for Lock
+where
+    Reason: std::error::Error + Send + Sync + 'static,
+    Lock: Fn(&str, Duration) -> Result<Guard, Reason>,
+{
     type Guard = Guard;
+    type Error = Reason;
 
-    fn lock(&self, name: &str, wait: Duration) -> Option<Guard> {
+    fn lock(&self, name: &str, wait: Duration) -> Result<Guard, Reason> {
         self(name, wait)
     }
 }
@@ -37,7 +48,7 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// [`Error::Busy`] if the lock was not to be had within [`LOCK_WAIT`]; else what `work` returns.
+    /// [`Error::Lock`] if the lock was not to be had within [`LOCK_WAIT`]; else what `work` returns.
     pub fn locked<L: Locker, T>(
         &self,
         locker: &L,
@@ -67,9 +78,9 @@ impl Store {
         name: &str,
         work: impl FnOnce(&Self) -> Result<T, Error>,
     ) -> Result<T, Error> {
-        let Some(_guard) = locker.lock(name, LOCK_WAIT) else {
-            return Err(Error::Busy { name: name.to_owned() });
-        };
+        let _guard = locker
+            .lock(name, LOCK_WAIT)
+            .map_err(|source| Error::Lock { name: name.to_owned(), source: Box::new(source) })?;
         work(self)
     }
 }
@@ -77,6 +88,7 @@ impl Store {
 #[cfg(test)]
 pub(crate) mod testing {
     use super::*;
+    use std::convert::Infallible;
     use std::sync::{Mutex, MutexGuard, PoisonError};
 
     /// One lock for all names, between threads.
@@ -85,9 +97,10 @@ pub(crate) mod testing {
 
     impl<'a> Locker for &'a ThreadLocker {
         type Guard = MutexGuard<'a, ()>;
+        type Error = Infallible;
 
-        fn lock(&self, _name: &str, _wait: Duration) -> Option<Self::Guard> {
-            Some(self.0.lock().unwrap_or_else(PoisonError::into_inner))
+        fn lock(&self, _name: &str, _wait: Duration) -> Result<Self::Guard, Infallible> {
+            Ok(self.0.lock().unwrap_or_else(PoisonError::into_inner))
         }
     }
 
@@ -96,9 +109,10 @@ pub(crate) mod testing {
 
     impl Locker for NeverFree {
         type Guard = ();
+        type Error = std::io::Error;
 
-        fn lock(&self, _name: &str, _wait: Duration) -> Option<()> {
-            None
+        fn lock(&self, _name: &str, _wait: Duration) -> Result<(), std::io::Error> {
+            Err(std::io::ErrorKind::WouldBlock.into())
         }
     }
 }

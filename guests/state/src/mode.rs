@@ -564,7 +564,7 @@ mod tests {
         assert!(!store.confirm_modes(&&locker, &s1, &[Mode::Ralph], now()).expect("nothing to do"));
         let waiting = json!({"active": true, "session_id": "s1", "awaiting_confirmation": true, "awaiting_confirmation_set_at": ago(5)});
         plant(&folder, "state/sessions/s1/ralph-state.json", waiting.to_string());
-        assert!(matches!(store.confirm_modes(&NeverFree, &s1, &[Mode::Ralph], now()), Err(Error::Busy { .. })));
+        assert!(matches!(store.confirm_modes(&NeverFree, &s1, &[Mode::Ralph], now()), Err(Error::Lock { .. })));
         assert!(store.confirm_modes(&&locker, &s1, &[Mode::Ralph], now()).expect("a write"));
         let read = store.read_mode(&s1, Mode::Ralph).expect("a read").expect("a state");
         assert!(!read.is_awaiting_confirmation(now()));

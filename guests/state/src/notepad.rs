@@ -647,7 +647,7 @@ mod tests {
     fn nothing_is_written_without_a_lock_or_over_what_cannot_be_read() {
         let (folder, store) = store();
         let note = [Note { is_priority: false, text: "x".to_owned() }];
-        assert!(matches!(store.remember(&NeverFree, &note, now()), Err(Error::Busy { .. })));
+        assert!(matches!(store.remember(&NeverFree, &note, now()), Err(Error::Lock { .. })));
         assert!(store.read_notepad().expect("a read").is_none());
         plant(&folder, FILE, b"\xff\xfe my own words");
         let locker = ThreadLocker::default();
@@ -678,6 +678,10 @@ mod tests {
             Just("\r\n".to_owned()),
             Just("<!-- x -->".to_owned()),
             Just("<!--".to_owned()),
+            Just("-->".to_owned()),
+            Just("\n## MANUAL \u{a0}\n".to_owned()),
+            Just("\n\\\\### 2026-01-02 03:04\t\n".to_owned()),
+            "[ \t\u{a0}\u{3000}\u{feff}\u{2028}\u{b}]{1,2}",
             Just("# ".to_owned()),
             "[ -~가-힣]{0,6}",
         ];

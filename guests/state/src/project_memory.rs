@@ -770,7 +770,7 @@ mod tests {
         assert_eq!(store.read_memory().expect("a read").expect("a memory").directives().len(), 1);
         let aside = fs::read_dir(folder.path()).expect("a folder").flatten();
         assert_eq!(aside.filter(|entry| entry.file_name().to_string_lossy().contains(".corrupt-")).count(), 1);
-        assert!(matches!(store.change_memory(&NeverFree, Occasion::Tool, touch), Err(Error::Busy { .. })));
+        assert!(matches!(store.change_memory(&NeverFree, Occasion::Tool, touch), Err(Error::Lock { .. })));
     }
 
     #[test]

@@ -38,7 +38,7 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// [`Error::Busy`] if the file's lock was not to be had; what keeps the file from being written.
+    /// [`Error::Lock`] if the file's lock was not to be had; what keeps the file from being written.
     pub fn note_told_skills<L: Locker>(
         &self,
         locker: &L,
@@ -118,7 +118,7 @@ mod tests {
         assert_eq!(store.read_told_skills(&s2, now()), ["/x"]);
         let text = fs::read_to_string(folder.path().join(PATH)).expect("a file");
         assert!(text.contains("\"mine\": 1") && !text.contains("/old"), "{text}");
-        assert!(matches!(store.note_told_skills(&NeverFree, &s1, &["/c"], now()), Err(Error::Busy { .. })));
+        assert!(matches!(store.note_told_skills(&NeverFree, &s1, &["/c"], now()), Err(Error::Lock { .. })));
     }
 
     #[test]

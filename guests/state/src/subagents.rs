@@ -1,12 +1,25 @@
 //! The subagents of a session: `state/sessions/ID/subagent-tracking-state.json`, and a copy in `state/subagent-tracking.json`,
 //! where the original has it; the copy is of the session that wrote last and names it.
+//!
+//! Agents start dozens at a time, and whoever writes these files must have the session's lock. A start or an end that cannot have
+//! it in time is put off: it waits in a file of its own, and the next one that has the lock takes it in.
+
+use std::path::PathBuf;
 
 use serde_json::{Map, Value};
 
-use crate::{Error, Fields, Locker, Mode, SessionId, Store, Timestamp, session_path, shared_path, truncate_units};
+use crate::{
+    Error, Fields, Locker, Mode, SessionId, Store, Timestamp, fingerprint, session_path, shared_path, truncate_units,
+};
 
 const FILE: &str = "subagent-tracking-state.json";
 const SHARED_FILE: &str = "subagent-tracking.json";
+
+/// How the name of a file begins in which a start or an end waits, followed by its time.
+const WAITING: &str = "waiting-agent-";
+
+/// Most files of a session's folder that are looked through for those that wait.
+const MAX_LISTED: usize = 512;
 
 /// Age from which an agent that runs is called stale, in milliseconds: 5 minutes, the original's number.
 pub const STALE_AGENT_MS: i64 = 5 * 60 * 1000;
@@ -218,6 +231,25 @@ impl Subagents {
         self.add("total_failed", lost);
     }
 
+    /// Takes in a start or an end that was put off.
+    fn take_in(&mut self, waiting: &Fields) {
+        let (Some(id), Some(time)) = (waiting.text("agent_id"), waiting.time("at")) else { return };
+        let (agent_type, text) = (waiting.text("agent_type"), waiting.text("text"));
+        if waiting.text("event") == Some("start") {
+            // It may have been taken in before, by somebody who then died.
+            let is_known = |agent: &Fields| {
+                agent.text("agent_id") == Some(id) && agent.time("started_at").is_some_and(|start| start >= time)
+            };
+            if !self.agents.iter().any(is_known) {
+                let parent_mode = waiting.text("parent_mode").and_then(Mode::from_name);
+                let agent_type = agent_type.unwrap_or("unknown");
+                self.start(&AgentStart { id, agent_type, parent_mode, task: text, model: waiting.text("model") }, time);
+            }
+        } else {
+            self.stop(&AgentStop { id, agent_type, succeeded: waiting.flag("success"), summary: text }, time);
+        }
+    }
+
     fn add(&mut self, name: &str, number: i64) {
         let count = self.fields.count(name).unwrap_or(0).saturating_add_signed(number);
         self.fields.set(name, count);
@@ -274,7 +306,64 @@ pub fn short_type(agent_type: &str) -> &str {
 impl Store {
     /// The session's subagents; none if no file of the session can be read.
     pub fn read_subagents(&self, session: &SessionId) -> Subagents {
-        self.find_subagents(session).ok().flatten().map(Subagents::new).unwrap_or_default()
+        let mut subagents = self.find_subagents(session).ok().flatten().map(Subagents::new).unwrap_or_default();
+        for path in self.waiting_agents(session) {
+            self.read_fields(&path).ok().flatten().iter().for_each(|waiting| subagents.take_in(waiting));
+        }
+        subagents
+    }
+
+    /// Puts off the start of a subagent, for want of the lock: the next one that has it takes it in.
+    ///
+    /// # Errors
+    ///
+    /// What keeps the file from being written.
+    pub fn put_off_start(&self, session: &SessionId, start: &AgentStart<'_>, now: Timestamp) -> Result<(), Error> {
+        let mut fields = Fields::default();
+        fields.set("event", "start");
+        fields.set("parent_mode", start.parent_mode.map_or("none", Mode::name));
+        fields.set("model", start.model.map(|model| truncate_units(model, MAX_NAME_UNITS)));
+        fields.set("text", start.task.map(|task| truncate_units(task, MAX_TASK_UNITS)));
+        self.put_off(session, fields, start.id, Some(start.agent_type), now)
+    }
+
+    /// Puts off the end of a subagent likewise.
+    ///
+    /// # Errors
+    ///
+    /// What keeps the file from being written.
+    pub fn put_off_stop(&self, session: &SessionId, stop: &AgentStop<'_>, now: Timestamp) -> Result<(), Error> {
+        let mut fields = Fields::default();
+        fields.set("event", "stop");
+        fields.set("success", stop.succeeded);
+        fields.set("text", stop.summary.map(|summary| truncate_units(summary, MAX_SUMMARY_UNITS)));
+        self.put_off(session, fields, stop.id, stop.agent_type, now)
+    }
+
+    fn put_off(
+        &self,
+        session: &SessionId,
+        mut fields: Fields,
+        id: &str,
+        agent_type: Option<&str>,
+        now: Timestamp,
+    ) -> Result<(), Error> {
+        let id = truncate_units(id, MAX_NAME_UNITS);
+        // Of the same moment, a start comes before an end.
+        let event = fields.text("event").unwrap_or_default();
+        let name = format!("{WAITING}{:014}-{event}-{}.json", now.epoch_ms().max(0), fingerprint(&id));
+        fields.set("agent_id", id);
+        fields.set("agent_type", agent_type.map(|name| truncate_units(name, MAX_NAME_UNITS)));
+        fields.set_time("at", now);
+        self.replace(&session_path(session, &name), &fields)
+    }
+
+    /// The files in which starts and ends wait, in the order in which these came.
+    fn waiting_agents(&self, session: &SessionId) -> Vec<PathBuf> {
+        let mut names = self.names(&session_path(session, ""), MAX_LISTED);
+        names.retain(|name| name.starts_with(WAITING) && name.strip_suffix(".json").is_some());
+        names.sort_unstable();
+        names.iter().map(|name| session_path(session, name)).collect()
     }
 
     /// The session's own file, else the shared one if it names the session.
@@ -305,11 +394,17 @@ impl Store {
                 Err(error) => return Err(error),
             };
             let mut subagents = Subagents::new(fields);
+            let waiting = store.waiting_agents(session);
+            for path in &waiting {
+                store.read_fields(path).ok().flatten().iter().for_each(|waiting| subagents.take_in(waiting));
+            }
             let result = change(&mut subagents, store);
             let fields = subagents.into_fields(session, now);
             store.replace(&session_path(session, FILE), &fields)?;
+            // Now they are kept. One that cannot be removed is known when it is taken in again.
+            let removed = waiting.iter().try_for_each(|path| store.remove(path));
             store.replace(&shared_path(SHARED_FILE), &fields)?;
-            Ok(result)
+            removed.map(|()| result)
         })
     }
 
@@ -516,6 +611,33 @@ mod tests {
                 .expect("a write");
             assert_eq!(store.read_subagents(&s1).counts().running, 1, "{content}");
         }
+    }
+
+    #[test]
+    fn what_cannot_have_the_lock_waits_and_is_taken_in_by_the_next() {
+        let (folder, store) = store();
+        let s1 = session("s1");
+        let locks = ThreadLocker::default();
+        for at in 0..40 {
+            store.put_off_start(&s1, &begin(&format!("a{at}"), "omc:executor"), now().plus_ms(at)).expect("a write");
+        }
+        let end = AgentStop { id: "a7", agent_type: Some("omc:executor"), succeeded: false, summary: Some("no") };
+        store.put_off_stop(&s1, &end, now().plus_ms(100)).expect("a write");
+        let seen = |store: &Store| {
+            let counts = store.read_subagents(&s1).counts();
+            (counts.running, counts.failed)
+        };
+        assert_eq!(seen(&store), (39, 1), "who only reads sees them too");
+        let later = now().plus_ms(200);
+        store.change_subagents(&&locks, &s1, later, |all, _| all.start(&begin("b", "x"), later)).expect("a write");
+        assert_eq!(seen(&store), (40, 1));
+        let names: Vec<_> = std::fs::read_dir(folder.path().join("state/sessions/s1")).expect("a folder").collect();
+        assert_eq!(names.len(), 1, "{names:?}");
+        // Somebody died after he had taken it in.
+        store.put_off_start(&s1, &begin("a3", "omc:executor"), now().plus_ms(3)).expect("a write");
+        plant(&folder, "state/sessions/s1/waiting-agent-x.json", "{");
+        store.change_subagents(&&locks, &s1, later, |_, _| ()).expect("a write");
+        assert_eq!(seen(&store), (40, 1));
     }
 
     #[test]

@@ -2,6 +2,7 @@
 //!
 //! Others read what is kept here: persistent-mode lets an agent stop that waits for its subagents, reminders and results name how
 //! many are at work. Nothing is said to an agent that ends; one that starts is told its own name, unless the user wants quiet.
+//! Where the lock is not to be had in time, as when dozens start at once, the event is put off and not lost.
 
 use std::time::SystemTime;
 
@@ -94,9 +95,14 @@ impl Agent {
                 line.insert("model".to_owned(), start.model.map(|model| one_line(model, MAX_NAME_UNITS)).into());
                 trace(store, session, line, self.now);
             }
+            store.show_agent_start(session, &start, self.now)
         });
+        let kept = match kept.flatten() {
+            Err(omc_state::Error::Lock { .. }) => store.put_off_start(session, &start, self.now),
+            kept => kept,
+        };
         if let Err(error) = kept {
-            log::warn(&format!("the start of an agent was not kept: {error}"));
+            log::warn(&format!("the start of an agent was not kept: {}", error.chain()));
         }
     }
 
@@ -114,9 +120,14 @@ impl Agent {
             line.insert("success".to_owned(), stop.succeeded.into());
             line.insert("duration_ms".to_owned(), worked.into());
             trace(store, session, line, self.now);
+            store.show_agent_stop(session, &stop, self.now)
         });
+        let kept = match kept.flatten() {
+            Err(omc_state::Error::Lock { .. }) => store.put_off_stop(session, &stop, self.now),
+            kept => kept,
+        };
         if let Err(error) = kept {
-            log::warn(&format!("the end of an agent was not kept: {error}"));
+            log::warn(&format!("the end of an agent was not kept: {}", error.chain()));
         }
     }
 
@@ -131,7 +142,7 @@ impl Agent {
 fn trace(store: &Store, session: &SessionId, mut line: Map<String, Value>, now: Timestamp) {
     line.retain(|_, value| !value.is_null());
     if let Err(error) = store.trace(session, line, now) {
-        log::warn(&format!("an agent was not traced: {error}"));
+        log::warn(&format!("an agent was not traced: {}", error.chain()));
     }
 }
 
@@ -188,6 +199,8 @@ mod tests {
         assert_eq!((&kept["total_completed"], &kept["agents"][0]["status"]), (&json!(1), &json!("completed")));
         assert_eq!(kept["agents"][0]["output_summary"].as_str().expect("a text").len(), 503);
         assert_eq!(trace_lines(&omc)[1]["success"], true);
+        let board = fs::read_to_string(omc.path().join("state/sessions/s1/mission-state.json")).expect("a board");
+        assert!(board.contains("session:s1:none") && board.contains("\"done\""), "{board}");
     }
 
     #[test]
@@ -226,11 +239,16 @@ mod tests {
     }
 
     #[test]
-    fn who_cannot_get_the_lock_says_so_and_holds_nobody() {
+    fn who_cannot_get_the_lock_puts_it_off_and_holds_nobody() {
         let omc = tempfile::tempdir().expect("a folder");
-        let mut busy = world(&omc, "subagent-stop", &json!({}));
-        busy.locks_are_free = false;
-        let outcome = busy.call::<SubagentTracker>();
-        assert_eq!((outcome.decision, outcome.logged.len()), (Ok(Decision::Pass), 1));
+        for (kind, id) in [("subagent-start", "a1"), ("subagent-start", "a2"), ("subagent-stop", "a1")] {
+            let mut busy = world(&omc, kind, &json!({"agent_id": id}));
+            busy.locks_are_free = false;
+            let outcome = busy.call::<SubagentTracker>();
+            assert_eq!((outcome.decision, outcome.logged), (Ok(Decision::Pass), Vec::new()));
+        }
+        event(&omc, "subagent-start", &json!({"agent_id": "a3"}));
+        let kept = tracked(&omc);
+        assert_eq!((&kept["total_spawned"], &kept["total_completed"]), (&json!(3), &json!(1)));
     }
 }

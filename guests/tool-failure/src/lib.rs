@@ -59,7 +59,7 @@ fn record(event: &Event<'_>, failure: &Failure<'_>) -> u64 {
     let now = SystemTime::now().into();
     let store = Store::new(&omc_guest::omc_dir());
     store.record_tool_error(&state_lock::acquire, &session, &recorded, now).unwrap_or_else(|error| {
-        log::warn(&format!("the failure was not recorded: {error}"));
+        log::warn(&format!("the failure was not recorded: {}", error.chain()));
         1
     })
 }

@@ -1,4 +1,4 @@
-//! What a Stop event says about the turn that ends: why it ended, and how full the context is.
+//! What a Stop event says about the turn that ends: why it ended, how full the context is, and which files were changed.
 //!
 //! Shared by the guests that may refuse a Stop, so that all of them let go in the same cases. [`Turn::of`] reads the payloads of
 //! the agents and the transcript's end; the rest is pure.
@@ -6,12 +6,14 @@
 #![warn(missing_docs)]
 
 mod cause;
+mod changes;
 
 use omc_guest::{Event, transcript};
 use omc_state::context;
 use serde_json::Value;
 
 pub use cause::{CRITICAL_PERCENT, Cause};
+pub use changes::{Changed, changed_files};
 
 /// How much of the transcript's end is looked at for the fill of the context, in bytes: a few turns without tool output.
 pub const TAIL_BYTES: u32 = 32 * 1024;

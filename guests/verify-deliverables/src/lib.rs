@@ -47,7 +47,7 @@ fn verify(session: &SessionId) {
     let Some(stage) = Stage::find(store.read_deliverables().as_ref(), &name) else { return };
     let found = DeliverableIssues { stage: name, issues: stage.issues(read) };
     if let Err(error) = store.note_deliverable_issues(&state_lock::acquire, session, &found, now) {
-        log::warn(&format!("{} missing deliverables were not noted: {error}", found.issues.len()));
+        log::warn(&format!("{} missing deliverables were not noted: {}", found.issues.len(), error.chain()));
     }
 }
 

@@ -23,9 +23,9 @@ pub struct Wiki;
 omc_guest::export!(Wiki, {
     "description": "Shows the project's wiki at the start of a session and keeps its index",
     "subscriptions": [
-        {"event": "session-start", "order": 300},
-        {"event": "pre-compact", "order": 300},
-        {"event": "session-end", "order": 300}
+        {"event": "session-start", "order": 300, "when": ["file:/omc/wiki"]},
+        {"event": "pre-compact", "order": 300, "when": ["file:/omc/wiki"]},
+        {"event": "session-end", "order": 300, "when": ["file:/omc/wiki"]}
     ],
     "requests": [
         {"capability": "omc", "scope": ["ro:/omc", "rw:/omc/wiki"], "reason": "reads what is known of the project; writes the wiki's index, log and session pages"}

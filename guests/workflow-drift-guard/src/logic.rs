@@ -24,7 +24,7 @@ pub fn not_done(findings: &[Finding]) -> Option<String> {
         return None;
     }
     let mut text =
-        String::from("[WORKFLOW DRIFT GUARD] You say that the work is done, but new files hold leftovers:\n");
+        String::from("[WORKFLOW DRIFT GUARD] You say that the work is done, but its new lines hold leftovers:\n");
     for Finding { path, line, kind, text: found } in findings.iter().take(MAX_FINDINGS) {
         // Writing to a string cannot fail.
         let _ = writeln!(text, "{path}:{line} {kind}: {found}");

@@ -1,6 +1,8 @@
 //! The guest as the host calls it.
 
-use omc_guest::git::Change;
+use std::collections::BTreeMap;
+
+use omc_guest::git::{Change, ChangeKind};
 use omc_guest::testing::{File, Outcome, Repository, World};
 use serde_json::{Value, json};
 
@@ -9,7 +11,11 @@ use super::*;
 fn stop(payload: Value, files: &[(&str, ChangeKind, &str)]) -> Outcome {
     let mut world = World::new("stop", payload);
     let changes = files.iter().map(|(path, kind, _)| Change { path: (*path).to_owned(), kind: *kind }).collect();
-    world.git = Some(Repository { branch: None, head: None, changes });
+    world.git = Some(Repository {
+        changes,
+        added_lines: BTreeMap::from([("src/old.rs".to_owned(), vec![5])]),
+        ..Repository::default()
+    });
     for (path, _, text) in files {
         world.files.insert((Root::Project, (*path).to_owned()), File { text: (*text).to_owned(), modified_ms: 0 });
     }
@@ -56,6 +62,10 @@ fn leftovers_in_new_files_contradict_a_claim() {
     ] {
         assert_eq!(reason(&stop(payload, &files)), "");
     }
+    let old =
+        stop(done(), &[("src/old.rs", ChangeKind::Modified, &TODO.repeat(3)), ("src/new/", ChangeKind::Untracked, "")]);
+    assert_eq!(reason(&old).matches("placeholder TODO").count(), 1, "{old:?}");
+    assert!(reason(&old).contains("\nsrc/old.rs:5 "), "only what was added: {old:?}");
     let many: String = TODO.repeat(100);
     let outcome = stop(done(), &[("a.rs", ChangeKind::Added, &many), ("b.rs", ChangeKind::Added, &many)]);
     assert_eq!(reason(&outcome).matches("placeholder TODO").count(), MAX_FINDINGS);

@@ -1,5 +1,6 @@
 //! The files of a project's `.omc`, which the repository may have brought along.
 
+use std::convert::Infallible;
 use std::fs;
 use std::path::Path;
 use std::time::Duration;
@@ -39,9 +40,10 @@ struct Free;
 
 impl Locker for Free {
     type Guard = ();
+    type Error = Infallible;
 
-    fn lock(&self, _name: &str, _wait: Duration) -> Option<()> {
-        Some(())
+    fn lock(&self, _name: &str, _wait: Duration) -> Result<(), Infallible> {
+        Ok(())
     }
 }
 

@@ -43,6 +43,9 @@ const PROGRAMS: &[&str] = &[
     r"C:\Program Files\Git\cmd\git.exe",
 ];
 
+/// How git is asked for differences: no program of anybody's has a say in them.
+const DIFF: &[&str] = &["diff", "--no-renames", "--no-ext-diff", "--no-textconv", "--ignore-submodules=all"];
+
 /// Before the first commit, paths are compared with a tree that holds nothing. Every git knows these two.
 const EMPTY_TREE_SHA1: &str = "4b825dc642cb6eb9a060e54bf8d69288fbee4904";
 const EMPTY_TREE_SHA256: &str = "6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321";
@@ -111,31 +114,9 @@ impl Repository {
 
     /// The paths that differ from the last commit. `cache` is the user's folder for our files.
     pub(super) fn changed_paths(&self, max_entries: u32, cache: &Path, until: Instant) -> Result<Changes, AccessError> {
-        let head = self.head()?;
-        let format = match &head {
-            Some(id) => Format::of_id(id),
-            None => self.format()?,
-        };
-        let against = head.as_deref().unwrap_or(format.empty_tree());
-        let program = PROGRAMS.iter().map(Path::new).find(|path| path.is_file()).ok_or(AccessError::NotFound)?;
-        let git = Git {
-            program,
-            facade: facade(cache, format)?,
-            repository: self,
-            until: until.min(Instant::now() + MAX_TIME),
-        };
+        let git = self.git(cache, until)?;
         let mut printed = Printed { changes: Vec::new(), most: max_entries.min(MAX_CHANGES) as usize, complete: true };
-        let tracked = git.run(&[
-            "diff",
-            "--name-status",
-            "-z",
-            "--no-renames",
-            "--no-ext-diff",
-            "--no-textconv",
-            "--ignore-submodules=all",
-            against,
-            "--",
-        ])?;
+        let tracked = git.run(&[DIFF, &["--name-status", "-z", &git.against, "--"]].concat())?;
         printed.add_tracked(&tracked);
         let others = git.run(&[
             "ls-files",
@@ -150,6 +131,37 @@ impl Repository {
         ])?;
         printed.add_others(&others);
         Ok(Changes { paths: printed.changes, complete: printed.complete })
+    }
+
+    /// Numbers of the lines of a tracked file that the last commit does not have.
+    pub(super) fn added_lines(
+        &self,
+        path: &str,
+        max_lines: u32,
+        cache: &Path,
+        until: Instant,
+    ) -> Result<Vec<u32>, AccessError> {
+        let git = self.git(cache, until)?;
+        let printed = git.run(&[DIFF, &["--unified=0", "--no-color", &git.against, "--", path]].concat())?;
+        let added = String::from_utf8_lossy(&printed).lines().filter_map(added_by).flatten().collect::<Vec<_>>();
+        Ok(added.into_iter().take(max_lines.min(MAX_CHANGES) as usize).collect())
+    }
+
+    /// Git, to be asked what differs from the last commit.
+    fn git(&self, cache: &Path, until: Instant) -> Result<Git<'_>, AccessError> {
+        let head = self.head()?;
+        let format = match &head {
+            Some(id) => Format::of_id(id),
+            None => self.format()?,
+        };
+        let program = PROGRAMS.iter().map(Path::new).find(|path| path.is_file()).ok_or(AccessError::NotFound)?;
+        Ok(Git {
+            program,
+            facade: facade(cache, format)?,
+            repository: self,
+            against: head.unwrap_or_else(|| format.empty_tree().to_owned()),
+            until: until.min(Instant::now() + MAX_TIME),
+        })
     }
 
     fn head_file(&self) -> Result<Head, AccessError> {
@@ -252,6 +264,8 @@ struct Git<'a> {
     program: &'a Path,
     facade: PathBuf,
     repository: &'a Repository,
+    /// The last commit, or the tree that holds nothing.
+    against: String,
     until: Instant,
 }
 
@@ -373,6 +387,16 @@ impl Printed {
         let fields = printed[..whole].split(|byte| *byte == 0).filter(|field| !field.is_empty());
         fields.map(|field| String::from_utf8_lossy(field).into_owned()).collect()
     }
+}
+
+/// The lines that a part of a difference adds, by its heading `@@ -FROM,COUNT +FROM,COUNT @@`. Every other line of a difference
+/// begins with another sign, whatever stands in the file.
+fn added_by(line: &str) -> Option<std::ops::Range<u32>> {
+    let (_, added) = line.strip_prefix("@@ -")?.split_once(" +")?;
+    let added = added.split(' ').next()?;
+    let (from, count) = added.split_once(',').unwrap_or((added, "1"));
+    let (from, count): (u32, u32) = (from.parse().ok()?, count.parse().ok()?);
+    Some(from..from.saturating_add(count.min(MAX_CHANGES)))
 }
 
 /// What a file with a reference in it says: an id, or `ref: ` and a name.

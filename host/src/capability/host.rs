@@ -43,18 +43,27 @@ pub struct EventHandle;
 #[derive(Debug)]
 pub struct EffectsHandle;
 
-/// Adds `omc:hook` to a linker.
-pub(crate) fn add_to_linker(linker: &mut Linker<GuestState>) -> wasmtime::Result<()> {
+/// Adds those interfaces of `omc:hook` to a linker that are `wanted`.
+pub(crate) fn add_to_linker(linker: &mut Linker<GuestState>, wanted: &dyn Fn(&str) -> bool) -> wasmtime::Result<()> {
     type Own = HasSelf<GuestState>;
-    wit::types::add_to_linker::<_, Own>(linker, |state| state)?;
-    wit::log::add_to_linker::<_, Own>(linker, |state| state)?;
-    wit::settings::add_to_linker::<_, Own>(linker, |state| state)?;
-    wit::state_lock::add_to_linker::<_, Own>(linker, |state| state)?;
-    wit::transcript::add_to_linker::<_, Own>(linker, |state| state)?;
-    wit::environment::add_to_linker::<_, Own>(linker, |state| state)?;
-    wit::project_files::add_to_linker::<_, Own>(linker, |state| state)?;
-    wit::git::add_to_linker::<_, Own>(linker, |state| state)?;
-    wit::session_environment::add_to_linker::<_, Own>(linker, |state| state)?;
+    macro_rules! add {
+        ($($interface:ident $name:literal),+ $(,)?) => {$(
+            if wanted(concat!("omc:hook/", $name)) {
+                wit::$interface::add_to_linker::<_, Own>(linker, |state| state)?;
+            }
+        )+};
+    }
+    add! {
+        types "types",
+        log "log",
+        settings "settings",
+        state_lock "state-lock",
+        transcript "transcript",
+        environment "environment",
+        project_files "project-files",
+        git "git",
+        session_environment "session-environment",
+    }
     Ok(())
 }
 
@@ -386,6 +395,13 @@ impl wit::git::Host for GuestState {
         Ok(self.repository(|state, repository| {
             let cache = state.surroundings.config.paths.cache_dir.as_deref().ok_or(AccessError::NotFound)?;
             repository.changed_paths(max_entries, cache, state.deadline)
+        }))
+    }
+
+    fn added_lines(&mut self, path: String, max_lines: u32) -> wasmtime::Result<Result<Vec<u32>, AccessError>> {
+        Ok(self.repository(|state, repository| {
+            let cache = state.surroundings.config.paths.cache_dir.as_deref().ok_or(AccessError::NotFound)?;
+            repository.added_lines(&path, max_lines, cache, state.deadline)
         }))
     }
 }

@@ -122,11 +122,17 @@ pub(super) fn capability_parts(capability: &Capability) -> Vec<String> {
     scope.into_iter().map(|part| format!("{name} {part}")).collect()
 }
 
-/// The events that a manifest subscribes to, each with its matcher.
+/// The events that a manifest subscribes to, each with its matcher and its conditions.
 pub(super) fn events(manifest: &Manifest) -> Vec<String> {
-    let shown = manifest.subscriptions.iter().map(|wanted| match &wanted.matcher {
-        Some(matcher) => format!("{} {matcher}", wanted.event),
-        None => wanted.event.clone(),
+    let shown = manifest.subscriptions.iter().map(|wanted| {
+        let mut text = wanted.event.clone();
+        if let Some(matcher) = &wanted.matcher {
+            text.extend([" ", matcher]);
+        }
+        if !wanted.when.is_empty() {
+            text.extend([" when ", &wanted.when.join(" or ")]);
+        }
+        text
     });
     shown.collect()
 }

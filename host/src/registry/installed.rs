@@ -474,7 +474,7 @@ pub(crate) fn in_parts(capability: &Capability) -> Vec<Capability> {
 
 /// Sees that compiled code links: names alone do not tell whether functions and types fit.
 fn link(paths: &Paths, component: &Component) -> Result<(), InstallError> {
-    let linked = cache::open(paths, &component.digest).and_then(runtime::link);
+    let linked = cache::open(paths, &component.digest).and_then(|code| runtime::link(code, &component.imports));
     linked.map_err(|fault| InstallError::Link { guest: component.manifest.name.clone(), fault })
 }
 

@@ -13,7 +13,7 @@ use super::bindings::exports::omc::hook::handler::Decision as WitDecision;
 use super::code::Code;
 use super::fault::{Fault, FaultKind};
 use super::store::{GuestState, Memories};
-use super::ticks;
+use super::{Linked, ticks};
 use crate::capability::wasi::{self, Usage, Wasi};
 use crate::capability::{self, FilesBudget};
 use crate::config::{Limit, Limits};
@@ -30,6 +30,8 @@ const LENT_HANDLES: usize = 16;
 pub(crate) struct Call {
     /// Opened or found by the call itself, since it may have to read files.
     pub(crate) code: Box<dyn FnOnce() -> Result<Code, Fault> + Send>,
+    /// The interfaces that it imports, as far as is known before it is loaded.
+    pub(crate) imports: Vec<String>,
     pub(crate) event: Arc<Event>,
     pub(crate) surroundings: Arc<Surroundings>,
     pub(crate) grants: Grants,
@@ -81,8 +83,8 @@ impl Called {
 
 impl Call {
     /// Runs the guest to its end or its limits.
-    pub(super) fn run(self, engine: &Engine, began: Instant) -> Called {
-        let prepared = (self.code)().and_then(|code| Ok((code.has_stale_seal(), code.load(engine)?)));
+    pub(super) fn run(self, linked: &Linked, began: Instant) -> Called {
+        let prepared = (self.code)().and_then(|code| Ok((code.has_stale_seal(), code.load(&linked.engine)?)));
         let (stale_seal, component) = match prepared {
             Ok(prepared) => prepared,
             Err(fault) => return Called::failed(fault, began.elapsed()),
@@ -111,8 +113,8 @@ impl Call {
             memories,
             host_calls: 0,
         };
-        let mut store = Store::new(engine, state);
-        let outcome = call(engine, &mut store, &component);
+        let mut store = Store::new(&linked.engine, state);
+        let outcome = call(linked, &mut store, &component);
         let left = store.get_fuel().unwrap_or_default();
         let state = store.data_mut();
         let (outcome, not_granted) = match outcome {
@@ -145,7 +147,7 @@ impl Call {
 }
 
 /// Links, instantiates and calls.
-fn call(engine: &Engine, store: &mut Store<GuestState>, component: &Component) -> Result<Decision, Fault> {
+fn call(linked: &Linked, store: &mut Store<GuestState>, component: &Component) -> Result<Decision, Fault> {
     let limits = store.data().limits.clone();
     let whole = |limit: u64| usize::try_from(limit).unwrap_or(usize::MAX);
     let stopped = |error: wasmtime::Error| Fault::from_call(&error, &limits);
@@ -160,7 +162,7 @@ fn call(engine: &Engine, store: &mut Store<GuestState>, component: &Component) -
         CallHook::CallingHost => store.data_mut().count_host_call(),
         _ => Ok(()),
     });
-    let instance = link(engine, component)?.instantiate(&mut *store).map_err(stopped)?;
+    let instance = link(linked, component)?.instantiate(&mut *store).map_err(stopped)?;
     // One event and one set of effects a call: their handles carry no number that a guest could change.
     let (event, effects) = (Resource::new_own(0), Resource::new_own(0));
     let returned = instance.omc_hook_handler().call_handle(&mut *store, event, effects);
@@ -171,21 +173,22 @@ fn call(engine: &Engine, store: &mut Store<GuestState>, component: &Component) -
 }
 
 /// Links a component, without instantiating it: every import and export is compared with what is here by name and type.
-pub(super) fn link(engine: &Engine, component: &Component) -> Result<GuestPre<GuestState>, Fault> {
-    let component_type = component.component_type();
-    let imports: Vec<_> = component_type.imports(engine).map(|(name, _)| name.to_owned()).collect();
-    let linked = linker(engine, &imports).and_then(|linker| GuestPre::new(linker.instantiate_pre(component)?));
-    linked.map_err(|error| {
-        let exports: Vec<_> = component_type.exports(engine).map(|(name, _)| name.to_owned()).collect();
+pub(super) fn link(linked: &Linked, component: &Component) -> Result<GuestPre<GuestState>, Fault> {
+    let pre = linked.linker()?.instantiate_pre(component).and_then(GuestPre::new);
+    pre.map_err(|error| {
+        let component_type = component.component_type();
+        let imports: Vec<_> = component_type.imports(&linked.engine).map(|(name, _)| name.to_owned()).collect();
+        let exports: Vec<_> = component_type.exports(&linked.engine).map(|(name, _)| name.to_owned()).collect();
         Fault::from_link(&error, &imports, &exports)
     })
 }
 
-/// A linker with what the component imports: linking everything there is would be paid on every event.
-fn linker(engine: &Engine, imports: &[String]) -> wasmtime::Result<Linker<GuestState>> {
+/// A linker with what the components import: linking everything there is would be paid on every event.
+pub(super) fn linker(engine: &Engine, imports: &[String]) -> wasmtime::Result<Linker<GuestState>> {
     let mut linker = Linker::new(engine);
-    wasi::add_to_linker(&mut linker, &|name| imports.iter().any(|import| same_interface(import, name)))?;
-    capability::add_to_linker(&mut linker)?;
+    let wanted = |name: &str| imports.iter().any(|import| same_interface(import, name));
+    wasi::add_to_linker(&mut linker, &wanted)?;
+    capability::add_to_linker(&mut linker, &wanted)?;
     Ok(linker)
 }
 

@@ -17,6 +17,10 @@ const HEADERS: &[&str] = &[
     "[AUTORESEARCH",
     "[TEAM ",
     "[OMC TEAMS",
+    "[OMC-TEAMS",
+    "[DEEP-INTERVIEW",
+    "[MERGE-READINESS",
+    "[SELF-IMPROVE",
     "[RALPLAN",
     "[ULTRAGOAL",
     "[ULTRAPILOT",
@@ -34,6 +38,7 @@ const HEADERS: &[&str] = &[
     // Prompts.
     "[MAGIC KEYWORD",
     "[MODE: ",
+    "[NOT STARTED: ",
     "[TASK-SIZE",
     "[PROMPT TRANSLATION",
     "[TDD MODE ACTIVATED",
@@ -43,6 +48,14 @@ const HEADERS: &[&str] = &[
     "[OMC]",
     "[OMC ",
     "[PROJECT MEMORY",
+    "[PROJECT ENVIRONMENT]",
+    "[DIRECTIVES]",
+    "[HOT PATHS]",
+    "[RECENT LEARNINGS]",
+    "[PLAN WISDOM",
+    "[LLM WIKI",
+    "[WIKI: ",
+    "[RULE: ",
     "[NOTEPAD",
     "[PENDING TASKS",
     "[PARALLEL SESSION WARNING",
@@ -116,7 +129,57 @@ pub(super) fn kept_prompt(request: &str) -> &str {
 
 #[cfg(test)]
 mod tests {
+    use std::{fs, path::Path};
+
+    use omc_state::Mode;
+
     use super::{OMITTED, is_continuation, is_header, kept_prompt};
+
+    /// The sources of a folder, without their tests.
+    fn sources(folder: &Path, found: &mut Vec<String>) {
+        for entry in fs::read_dir(folder).expect("a folder").flatten() {
+            let path = entry.path();
+            let is_test = path.file_stem().is_some_and(|stem| stem == "tests" || stem == "testing");
+            if path.is_dir() {
+                sources(&path, found);
+            } else if path.extension().is_some_and(|ending| ending == "rs") && !is_test {
+                let text = fs::read_to_string(&path).expect("a source");
+                found.push(text.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default().to_owned());
+            }
+        }
+    }
+
+    #[test]
+    fn every_header_that_a_guest_of_ours_prints_is_known() {
+        let guests = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+        let mut texts = Vec::new();
+        for guest in fs::read_dir(guests).expect("the guests").flatten() {
+            sources(&guest.path().join("src"), &mut texts);
+        }
+        let mut seen = 0;
+        for text in &texts {
+            // At the beginning of a text or of a line in it.
+            for piece in text.split("\"[").skip(1).chain(text.split("\\n[").skip(1)) {
+                let header: String = piece.chars().take_while(|c| !matches!(c, ']' | '"' | '{' | '#' | '\n')).collect();
+                let word: String = header.chars().take_while(char::is_ascii_alphabetic).collect();
+                if word.len() >= 3 && word.bytes().all(|byte| byte.is_ascii_uppercase()) {
+                    assert!(is_header(&format!("[{header}]")), "[{header}");
+                    seen += 1;
+                }
+            }
+        }
+        assert!(seen > 40, "only {seen} headers were found");
+        for mode in Mode::ALL {
+            let name = mode.name().to_uppercase();
+            // Ralph's own is `[RALPH LOOP RESTORED]`.
+            let restored = if *mode == Mode::Ralph { "LOOP" } else { "MODE" };
+            for header in
+                [format!("[{name} ENDED] x"), format!("[{name} {restored} RESTORED]"), format!("[NOT STARTED: {name}]")]
+            {
+                assert!(is_header(&header), "{header}");
+            }
+        }
+    }
 
     #[test]
     fn every_header_of_our_guests_is_known_in_any_case_and_indented() {

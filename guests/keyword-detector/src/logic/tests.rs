@@ -765,6 +765,15 @@ fn the_model_is_told_the_marker_the_way_and_the_end() {
 }
 
 #[test]
+fn a_plan_that_a_command_asks_for_has_the_originals_marker() {
+    for (prompt, marked) in
+        [("/ralplan a new billing flow", true), ("ralplan a new billing flow", false), ("/ralph x", false)]
+    {
+        assert_eq!(told(prompt).contains("\n[RALPLAN INIT] "), marked, "{prompt}");
+    }
+}
+
+#[test]
 fn another_sessions_autopilot_is_told_of() {
     let mut start = start_of("autopilot src/a.rs");
     start.modes.clear();

@@ -34,17 +34,22 @@ pub fn started(start: &Start) -> String {
         text.push_str(block_text(*block));
         text.push_str("\n---\n");
     }
-    let names: Vec<String> = start.modes.iter().map(|mode| mode.name().to_ascii_uppercase()).collect();
-    match names.as_slice() {
+    match start.modes.as_slice() {
         [] => {}
-        [name] => push(&mut text, &format!("[MAGIC KEYWORD: {name}]")),
-        names => push(&mut text, &format!("[MAGIC KEYWORDS DETECTED: {}]", names.join(", "))),
+        [mode] => push(&mut text, &format!("[MAGIC KEYWORD: {}]", mode.name().to_ascii_uppercase())),
+        modes => push(&mut text, &format!("[MAGIC KEYWORDS DETECTED: {}]", upper_names(modes))),
+    }
+    if start.by_command && start.modes.contains(&Keyword::Ralplan) {
+        push(&mut text, RALPLAN_INIT);
     }
     if !start.redirected.is_empty() {
         push(&mut text, &gate_text(&start.redirected));
     }
     if start.autopilot_elsewhere {
         push(&mut text, AUTOPILOT_ELSEWHERE);
+    }
+    if !start.unwritten.is_empty() {
+        push(&mut text, &format!("[NOT STARTED: {}] {UNWRITTEN}", upper_names(&start.unwritten)));
     }
     if start.modes.len() > 1 {
         push(&mut text, "Take up these modes in this order, the first one now; the work is done when all of them are.");
@@ -58,6 +63,10 @@ pub fn started(start: &Start) -> String {
     }
     text.truncate(text.trim_end().len());
     text
+}
+
+fn upper_names(modes: &[Keyword]) -> String {
+    modes.iter().map(|mode| mode.name().to_ascii_uppercase()).collect::<Vec<_>>().join(", ")
 }
 
 fn push(text: &mut String, line: &str) {
@@ -93,8 +102,15 @@ fn gate_text(redirected: &[Keyword]) -> String {
     text
 }
 
+/// The original's marker for a plan that was asked for by its command.
+const RALPLAN_INIT: &str =
+    "[RALPLAN INIT] The state is set. From now on a stop is held up until there is a plan to approve.";
+
 const AUTOPILOT_ELSEWHERE: &str = "[AUTOPILOT NOT STARTED] Another session of this project has an autopilot at work, and there can \
     be one at a time. Tell the user, who can end it there with `/omc:cancel`; do what else the request asks for.";
+
+const UNWRITTEN: &str = "The state could not be written below `.omc`, so nobody would hold you to the work or know that it is on. \
+    Tell the user, who finds the cause with `omc-host doctor`; do the request in the usual way.";
 
 /// What a mode or skill means, complete without its skill.
 fn mode_text(mode: Keyword) -> String {

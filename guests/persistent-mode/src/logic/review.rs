@@ -2,9 +2,10 @@
 //!
 //! A reviewer ends its answer with `<ralph-approved critic="…" request-id="…">VERIFIED_COMPLETE</ralph-approved>` or with
 //! `<ralph-rejected … >what is missing</ralph-rejected>`. Only the result of a subagent counts, or of a command where Codex
-//! reviews: what the model writes itself, or reads from a file, is no review. Claude Code's transcripts are understood; with
-//! other agents ralph ends as it does without a PRD.
+//! reviews: what the model writes itself, or reads from a file, is no review. Transcripts of Claude Code and of Codex are
+//! understood; with other agents ralph ends as it does without a PRD.
 
+use omc_guest::ToolKind;
 use omc_state::Critic;
 use serde_json::Value;
 
@@ -48,44 +49,108 @@ pub fn reviews(tail: &str) -> Vec<Review> {
     if !ELEMENTS.iter().any(|(name, _)| tail.contains(name)) {
         return Vec::new();
     }
-    // Ids of the calls of reviewers, and whether each was a command.
-    let mut calls: Vec<(String, bool)> = Vec::new();
+    let mut calls = Calls::default();
     let mut found = Vec::new();
     for line in tail.lines() {
         let Ok(entry) = serde_json::from_str::<Value>(line) else { continue };
-        if entry.get("isSidechain") == Some(&Value::Bool(true)) {
-            continue;
-        }
-        let Some(blocks) = entry.pointer("/message/content").and_then(Value::as_array) else { continue };
-        for block in blocks {
-            let text = |name: &str| block.get(name).and_then(Value::as_str);
-            match (text("type"), text("name")) {
-                (Some("tool_use"), Some(name @ ("Task" | "Agent" | "Bash"))) => {
-                    calls.extend(text("id").map(|id| (id.to_owned(), name == "Bash")));
+        if let Some(blocks) = entry.pointer("/message/content").and_then(Value::as_array) {
+            if entry.get("isSidechain") != Some(&Value::Bool(true)) {
+                for block in blocks {
+                    claude_block(block, &mut calls, &mut found);
                 }
-                (Some("tool_result"), _) => {
-                    let call = calls.iter().find(|(id, _)| Some(id.as_str()) == text("tool_use_id"));
-                    if let Some((_, from_command)) = call {
-                        found.extend(last_review(&content(block.get("content")), *from_command));
-                    }
-                }
-                _ => {}
             }
+        } else if let Some(item) = entry.get("payload").filter(|_| text(&entry, "type") == Some("response_item")) {
+            codex_item(item, &mut calls, &mut found);
         }
     }
     found
 }
 
-/// The text of a result: a string, or blocks of it.
-fn content(value: Option<&Value>) -> String {
-    match value {
-        Some(Value::String(text)) => text.clone(),
-        Some(Value::Array(blocks)) => {
-            let texts: Vec<_> = blocks.iter().filter_map(|block| block.get("text")?.as_str()).collect();
-            texts.join("\n")
+/// Ids of the calls whose results may hold reviews, and whether each was a command.
+#[derive(Default)]
+struct Calls(Vec<(String, bool)>);
+
+/// Tools that send words to a subagent: what they give may repeat those words, which are the model's.
+const SENDERS: [&str; 4] = ["SendMessage", "send_input", "send_message", "followup_task"];
+
+impl Calls {
+    /// Notes a call, if it is one of a subagent or a command.
+    fn note(&mut self, agent: &str, tool: Option<&str>, id: Option<&str>) {
+        if let (Some(tool), Some(id)) = (tool, id)
+            && !SENDERS.contains(&tool)
+            && let kind @ (ToolKind::Agent | ToolKind::Execute) = ToolKind::of_tool(agent, tool)
+        {
+            self.0.push((id.to_owned(), kind == ToolKind::Execute));
         }
-        _ => String::new(),
     }
+
+    /// Whether the result of this call is that of a command; absent if it is none that counts.
+    fn is_command(&self, id: Option<&str>) -> Option<bool> {
+        self.0.iter().find(|(known, _)| Some(known.as_str()) == id).map(|(_, is_command)| *is_command)
+    }
+}
+
+fn text<'a>(value: &'a Value, name: &str) -> Option<&'a str> {
+    value.get(name).and_then(Value::as_str)
+}
+
+/// A block of a message of Claude Code: a call, or the result of one.
+fn claude_block(block: &Value, calls: &mut Calls, found: &mut Vec<Review>) {
+    match text(block, "type") {
+        Some("tool_use") => calls.note("claude", text(block, "name"), text(block, "id")),
+        Some("tool_result") => {
+            if let (Some(from_command), Some(content)) =
+                (calls.is_command(text(block, "tool_use_id")), block.get("content"))
+            {
+                found.extend(texts(content).iter().filter_map(|text| last_review(text, from_command)));
+            }
+        }
+        _ => {}
+    }
+}
+
+/// How Codex tells the model, in the name of the user, that a subagent is done; what follows is JSON.
+const CODEX_NOTICE: &str = "<subagent_notification>";
+
+/// An item of a Codex session: a call, the result of one, or the notice of a subagent's end.
+fn codex_item(item: &Value, calls: &mut Calls, found: &mut Vec<Review>) {
+    match text(item, "type") {
+        Some("function_call" | "custom_tool_call") => calls.note("codex", text(item, "name"), text(item, "call_id")),
+        Some("function_call_output" | "custom_tool_call_output") => {
+            if let (Some(from_command), Some(output)) = (calls.is_command(text(item, "call_id")), item.get("output")) {
+                found.extend(texts(output).iter().filter_map(|text| last_review(text, from_command)));
+            }
+        }
+        Some("message") if text(item, "role") == Some("user") => {
+            let blocks = item.get("content").and_then(Value::as_array).into_iter().flatten();
+            let notices = blocks.filter_map(|block| {
+                let notice = text(block, "text")?.trim().strip_prefix(CODEX_NOTICE)?;
+                serde_json::from_str::<Value>(notice.split_once("</subagent_notification>")?.0).ok()
+            });
+            found.extend(notices.flat_map(|notice| texts(&notice)).filter_map(|text| last_review(&text, false)));
+        }
+        _ => {}
+    }
+}
+
+/// The texts of a result: a string, blocks of texts, or an object; a string may itself be JSON, as that of Codex's `wait_agent`
+/// is, which has a text for each subagent.
+fn texts(result: &Value) -> Vec<String> {
+    let mut texts = Vec::new();
+    let mut values = vec![result.clone()];
+    while let Some(value) = values.pop() {
+        match value {
+            Value::String(text) => match text.trim_start().starts_with(['{', '[']).then(|| serde_json::from_str(&text))
+            {
+                Some(Ok(inner @ (Value::Object(_) | Value::Array(_)))) => values.push(inner),
+                _ => texts.push(text),
+            },
+            Value::Array(items) => values.extend(items.into_iter().rev()),
+            Value::Object(members) => values.extend(members.into_iter().map(|(_, value)| value).rev()),
+            _ => {}
+        }
+    }
+    texts
 }
 
 /// The last answer in a text: before it, a reviewer may repeat how it was told to answer.
@@ -152,10 +217,71 @@ mod tests {
                 vec![(false, false), (true, false)],
             ),
             (vec![call("Read", "t1"), result("t1", &json!(APPROVED))], vec![]),
+            (vec![call("SendMessage", "t1"), result("t1", &json!(APPROVED))], vec![]),
             (vec![call("Task", "t1"), result("t2", &json!(APPROVED))], vec![]),
             (vec![said(APPROVED)], vec![]),
             (vec![json!({"type": "user", "message": {"content": APPROVED}}).to_string()], vec![]),
             (vec!["{\"cut".to_owned() + APPROVED], vec![]),
+        ] {
+            let found: Vec<_> =
+                reviews(&lines.join("\n")).iter().map(|review| (review.approves, review.from_command)).collect();
+            assert_eq!(found, verdicts, "{lines:?}");
+        }
+    }
+
+    fn item(payload: &Value) -> String {
+        json!({"timestamp": "2026-11-30T00:00:00.000Z", "type": "response_item", "payload": payload}).to_string()
+    }
+
+    fn codex_call(name: &str, id: &str) -> String {
+        item(
+            &json!({"type": "function_call", "name": name, "call_id": id, "arguments": format!("{{\"message\":{REJECTED:?}}}")}),
+        )
+    }
+
+    fn codex_output(id: &str, output: &Value) -> String {
+        item(&json!({"type": "function_call_output", "call_id": id, "output": output}))
+    }
+
+    #[test]
+    fn the_answers_of_codexs_subagents_are_reviews_too() {
+        let waited =
+            json!({"status": {"a1": {"completed": APPROVED}, "a2": {"completed": REJECTED}}, "timed_out": false});
+        let notice = |role: &str, inner: &str| {
+            let text = format!("<subagent_notification>\n{inner}\n</subagent_notification>");
+            item(&json!({"type": "message", "role": role, "content": [{"type": "input_text", "text": text}]}))
+        };
+        let done = json!({"agent_path": "a1", "status": {"completed": APPROVED}}).to_string();
+        for (lines, verdicts) in [
+            (
+                vec![codex_call("wait_agent", "c1"), codex_output("c1", &json!(waited.to_string()))],
+                vec![(true, false), (false, false)],
+            ),
+            (
+                vec![codex_call("spawn_agent", "c1"), codex_output("c1", &json!({"body": APPROVED}))],
+                vec![(true, false)],
+            ),
+            (vec![codex_call("shell", "c1"), codex_output("c1", &json!({"content": APPROVED}))], vec![(true, true)]),
+            (vec![codex_call("exec_command", "c1"), codex_output("c1", &json!(APPROVED))], vec![(true, true)]),
+            (vec![notice("user", &done)], vec![(true, false)]),
+            (vec![notice("assistant", &done)], vec![]),
+            (vec![notice("user", APPROVED)], vec![]),
+            (vec![codex_call("read_file", "c1"), codex_output("c1", &json!(APPROVED))], vec![]),
+            (vec![codex_call("send_input", "c1"), codex_output("c1", &json!(APPROVED))], vec![]),
+            (vec![codex_call("wait_agent", "c1"), codex_output("c2", &json!(APPROVED))], vec![]),
+            (vec![codex_call("wait_agent", "c1")], vec![]),
+            (
+                vec![item(
+                    &json!({"type": "message", "role": "user", "content": [{"type": "input_text", "text": APPROVED}]}),
+                )],
+                vec![],
+            ),
+            (
+                vec![
+                    json!({"type": "event_msg", "payload": {"type": "agent_message", "message": APPROVED}}).to_string(),
+                ],
+                vec![],
+            ),
         ] {
             let found: Vec<_> =
                 reviews(&lines.join("\n")).iter().map(|review| (review.approves, review.from_command)).collect();

@@ -9,6 +9,9 @@ use omc_state::{project_memory::MAX_DIRECTIVE_UNITS, truncate_units, units};
 const MAX_PROMPT_BYTES: usize = 64 * 1024;
 const MAX_FOUND: usize = 10;
 
+/// Most lines and sentences with something like a phrase that are looked at closely. People write a few; bait has thousands.
+const MAX_LOOKED_AT: usize = 400;
+
 /// Shortest text after a phrase that says something, in characters: one more than the original's five.
 const MIN_REST_CHARS: usize = 6;
 
@@ -72,10 +75,15 @@ pub struct Wish {
 
 /// The wishes in a prompt, in their order.
 pub fn find(prompt: &str) -> Vec<Wish> {
-    let end = (0..=prompt.len().min(MAX_PROMPT_BYTES)).rev().find(|at| prompt.is_char_boundary(*at)).unwrap_or(0);
+    let prompt = &prompt[..prompt.floor_char_boundary(MAX_PROMPT_BYTES)];
+    let mut hints = Hints::of(prompt);
     let mut wishes = Vec::new();
     let mut is_code = false;
-    for line in prompt[..end].lines().map(str::trim) {
+    let mut at = 0;
+    for whole_line in prompt.split_inclusive('\n') {
+        let line = whole_line.trim();
+        let begin = at + (whole_line.len() - whole_line.trim_start().len());
+        at += whole_line.len();
         if line.starts_with("```") || line.starts_with("~~~") {
             is_code = !is_code;
             continue;
@@ -83,7 +91,7 @@ pub fn find(prompt: &str) -> Vec<Wish> {
         if is_code || line.starts_with(['>', '<']) || wishes.len() >= MAX_FOUND {
             continue;
         }
-        let Some(text) = wish_in(line) else { continue };
+        let Some(text) = wish_in(line, begin, &mut hints) else { continue };
         let lower = text.to_lowercase();
         let has = |word: &&str| find_word(&lower, word, true).is_some();
         let is_high = MUSTS.iter().any(has) || KOREAN_MUSTS.iter().any(|word| lower.contains(word));
@@ -92,10 +100,47 @@ pub fn find(prompt: &str) -> Vec<Wish> {
     wishes
 }
 
-/// What of a line is kept, if it is a wish.
-fn wish_in(line: &str) -> Option<String> {
-    let sentences = || line.split_inclusive(['.', '!', '?', '。', '？']).map(str::trim);
-    let sentence = sentences().find(|sentence| is_wish(sentence)).or_else(|| is_wish(line).then_some(line))?;
+/// Where in a prompt something like a phrase stands. Found in one go over the prompt for each phrase: to look for all of them in
+/// each of ten thousand lines would cost more than a call has.
+struct Hints {
+    /// Places in bytes, in their order.
+    at: Vec<usize>,
+    /// How many more texts may be looked at closely.
+    left: usize,
+}
+
+impl Hints {
+    fn of(prompt: &str) -> Self {
+        // Of the same length as the prompt, so that places are the same.
+        let lower = prompt.to_ascii_lowercase();
+        let phrases = [PHRASES, LABELS, ORDERS, KOREAN, CONDITIONS, &["don’t"]];
+        let places = |phrase: &&str| lower.match_indices(phrase).map(|(at, _)| at).collect::<Vec<_>>();
+        let mut at: Vec<_> = phrases.iter().copied().flatten().flat_map(places).collect();
+        at.sort_unstable();
+        Self { at, left: MAX_LOOKED_AT }
+    }
+
+    /// Whether the text that begins there may be a wish, and is to be looked at.
+    fn concern(&mut self, text: &str, begin: usize) -> bool {
+        let next = self.at.partition_point(|&at| at < begin);
+        let hit = self.at.get(next).is_some_and(|&at| at < begin + text.len()) && self.left > 0;
+        self.left -= usize::from(hit);
+        hit
+    }
+}
+
+/// What of a line is kept, if it is a wish. It begins at this place of the prompt.
+fn wish_in(line: &str, begin: usize, hints: &mut Hints) -> Option<String> {
+    if !hints.concern(line, begin) {
+        return None;
+    }
+    let mut at = begin;
+    let sentence = line.split_inclusive(['.', '!', '?', '。', '？']).find(|sentence| {
+        let begin = at;
+        at += sentence.len();
+        hints.concern(sentence, begin) && is_wish(sentence.trim())
+    });
+    let sentence = sentence.map(str::trim).or_else(|| is_wish(line).then_some(line))?;
     if sentence.ends_with(['?', '？']) {
         return None;
     }
@@ -123,9 +168,12 @@ fn is_wish(sentence: &str) -> bool {
         || is_conditional(&lower)
 }
 
+/// How a condition begins.
+const CONDITIONS: &[&str] = &["when ", "if "];
+
 /// `when X, never Y`.
 fn is_conditional(lower: &str) -> bool {
-    let begins = ["when ", "if "].iter().any(|word| lower.starts_with(word));
+    let begins = CONDITIONS.iter().any(|word| lower.starts_with(word));
     let orders = [", always ", ", never ", ", you should ", ", should "];
     begins
         && orders
@@ -181,6 +229,19 @@ mod tests {
             assert_eq!(find(line), [Wish { text: line.to_owned(), is_high }], "{line}");
         }
         assert_eq!(find("  - never use tabs").first().map(|wish| wish.text.as_str()), Some("never use tabs"));
+    }
+
+    #[test]
+    fn the_subscription_lets_every_wish_through() {
+        // The host calls the guest only for prompts with one of these words.
+        let words: Vec<&str> =
+            include_str!("../lib.rs").split("\"payload:").skip(1).filter_map(|rest| rest.split('"').next()).collect();
+        let conditional = [", always ", ", never ", ", you should ", ", should "];
+        for phrase in [PHRASES, LABELS, ORDERS, KOREAN, &conditional].concat() {
+            for phrase in [phrase.to_owned(), phrase.replace('\'', "’")] {
+                assert!(words.iter().any(|word| phrase.contains(word)), "{phrase}");
+            }
+        }
     }
 
     #[test]

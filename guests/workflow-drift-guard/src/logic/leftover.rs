@@ -39,14 +39,14 @@ pub fn is_code(path: &str) -> bool {
     ending.is_some_and(|ending| EXTENSIONS.contains(&ending))
 }
 
-/// The leftovers of a file, at most `limit`.
-pub fn find(path: &str, text: &str, limit: usize) -> Vec<Finding> {
+/// The leftovers of a file, line by line.
+pub fn find<'a>(path: &'a str, text: &'a str) -> impl Iterator<Item = Finding> + 'a {
     let lines = text.lines().enumerate().filter(|(_, line)| line.len() <= MAX_LINE_BYTES);
-    let finding = |(at, line): (usize, &str)| {
+    lines.filter_map(move |(at, line)| {
+        let kind = kind_of(line)?;
         let quoted = line.trim().chars().filter(|c| !c.is_control()).take(MAX_TEXT_CHARS).collect();
-        Some(Finding { path: path.to_owned(), line: at + 1, kind: kind_of(line)?, text: quoted })
-    };
-    lines.filter_map(finding).take(limit).collect()
+        Some(Finding { path: path.to_owned(), line: at + 1, kind, text: quoted })
+    })
 }
 
 fn kind_of(line: &str) -> Option<&'static str> {
@@ -149,10 +149,10 @@ mod tests {
     #[test]
     fn findings_have_their_place_and_an_end() {
         let text = format!("fn a() {{\n// TODO: implement \u{7}{}\n}}\n{}", "x".repeat(300), "todo!()\n".repeat(50));
-        let found = find("src/a.rs", &text, 8);
+        let found: Vec<_> = find("src/a.rs", &text).take(8).collect();
         assert_eq!((found.len(), found[0].line, found[1].line), (8, 2, 4));
         assert!(found[0].text.chars().count() <= MAX_TEXT_CHARS && !found[0].text.contains('\u{7}'));
-        assert!(find("a.rs", &format!("// TODO: implement {}", "x".repeat(5_000)), 8).is_empty());
+        assert_eq!(find("a.rs", &format!("// TODO: implement {}", "x".repeat(5_000))).next(), None);
         for (path, code) in [("a/b.rs", true), ("b.md", false), ("Makefile", false), (".rs", true), ("x.d.ts", true)] {
             assert_eq!(is_code(path), code, "{path}");
         }

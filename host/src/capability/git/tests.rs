@@ -62,6 +62,11 @@ impl Place {
         assert!(changes.complete);
         Ok(changes.paths.into_iter().map(|change| (change.path, letter(change.kind))).collect())
     }
+
+    fn added(&self, folder: &str, path: &str, most: u32) -> Result<Vec<u32>, String> {
+        let until = Instant::now() + MAX_TIME;
+        self.repository(folder)?.added_lines(path, most, &self.path("cache"), until).map_err(name)
+    }
 }
 
 fn letter(kind: ChangeKind) -> char {
@@ -126,6 +131,34 @@ fn changed_paths_are_what_git_says() {
     let few = place.repository("repo").unwrap();
     let few = few.changed_paths(2, &place.path("cache"), Instant::now() + MAX_TIME).map_err(name).unwrap();
     assert!(few.paths.len() == 2 && !few.complete);
+}
+
+#[test]
+fn added_lines_are_those_that_the_commit_lacks() {
+    let place = Place::new();
+    let numbered: String = (1..=9).map(|n| format!("line {n}\n")).collect();
+    for path in ["repo/code.rs", "repo/[a-z]*.rs", "repo/same.rs"] {
+        place.write(path, &numbered);
+    }
+    place.git("repo", &["init", "--quiet"]);
+    place.git("repo", &["add", "."]);
+    place.git("repo", &["commit", "--quiet", "--message", "first"]);
+    let changed =
+        numbered.replace("line 2\n", "line 2\n@@ -1,1 +1,99 @@\n+++ b/x\n").replace("line 7\n", "") + "the end";
+    place.write("repo/code.rs", &changed);
+    place.write("repo/[a-z]*.rs", &numbered.replace("line 5", "line V"));
+    place.write("repo/new.rs", &numbered);
+    place.write("outside.rs", &numbered);
+    let added = |path: &str, most| place.added("repo", path, most);
+    assert_eq!(added("code.rs", 100), Ok(vec![3, 4, 11]));
+    assert_eq!(added("code.rs", 2), Ok(vec![3, 4]));
+    assert_eq!(added("[a-z]*.rs", 100), Ok(vec![5]), "a path is no pattern");
+    for path in ["same.rs", "new.rs", "gone.rs"] {
+        assert_eq!(added(path, 100), Ok(Vec::new()), "{path}");
+    }
+    for path in ["../outside.rs", "/etc/passwd", ""] {
+        assert!(added(path, 100).is_err(), "{path}");
+    }
 }
 
 #[test]
@@ -239,6 +272,7 @@ fn nothing_that_a_repository_configures_is_run() {
     let changes = place.changes("repo").unwrap();
     assert!(changes.contains(&("changed.txt".to_owned(), 'M')), "{changes:?}");
     assert!(!changes.iter().any(|(path, _)| path == "kept.txt"), "{changes:?}");
+    assert_eq!(place.added("repo", "changed.txt", 9), Ok(vec![1]));
     let repository = place.repository("repo").unwrap();
     assert_eq!(repository.branch().map_err(name), Ok(Some("main".to_owned())));
     assert!(!marker.exists(), "{}", fs::read_to_string(&marker).unwrap());
@@ -256,6 +290,7 @@ fn nothing_is_written_into_the_repository() {
     // Touched and unchanged: git would like to note that in the index.
     place.write("repo/kept.txt", "kept\n");
     assert_eq!(place.changes("repo"), Ok(Vec::new()));
+    assert_eq!(place.added("repo", "kept.txt", 9), Ok(Vec::new()));
     assert_eq!((fs::read(&index).unwrap(), fs::metadata(&index).unwrap().modified().unwrap()), before);
     assert!(!place.path("repo/.git/index.lock").exists());
     let mut facade: Vec<_> =
@@ -273,7 +308,8 @@ fn what_could_make_it_wait_is_given_up_in_time() {
         rustix::fs::mknodat(rustix::fs::CWD, place.path(trap), rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
         let began = Instant::now();
         drop(place.changes("repo"));
-        assert!(began.elapsed() < MAX_TIME * 4, "{trap}: {:?}", began.elapsed());
+        drop(place.added("repo", "changed.txt", 9));
+        assert!(began.elapsed() < MAX_TIME * 6, "{trap}: {:?}", began.elapsed());
     }
     for trap in ["repo/.git/HEAD", "repo/.git/packed-refs", "repo/.git/commondir"] {
         let place = Place::with_commit();

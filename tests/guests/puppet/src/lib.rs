@@ -116,7 +116,7 @@ fn act(verb: &str, argument: &Value, event: &Event<'_>, effects: &mut Effects<'_
         }
         "lock" => {
             let lock = state_lock::acquire(text, Duration::from_millis(100));
-            log::info(&format!("lock {text}: {}", if lock.is_some() { "held" } else { "not held" }));
+            log::info(&format!("lock {text}: {}", if lock.is_ok() { "held" } else { "not held" }));
         }
         "read-file" => {
             let found = project_files::read(root(pair(0)), pair(1), MAX_FILE_BYTES);

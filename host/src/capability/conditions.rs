@@ -1,0 +1,301 @@
+//! What the host looks at before it calls a guest: the conditions of its subscription.
+//!
+//! A guest that has nothing to do is then not loaded at all, which is most of what an event costs. Looking costs a few questions
+//! to the file system; like everything here it goes from handle to handle, follows no link, and is bounded. What cannot be told
+//! holds: to call a guest once too often harms nobody.
+
+use std::borrow::Cow;
+
+use omc_artifact::{Condition, Preopen, ReadRoot, SESSION};
+use serde_json::Value;
+
+use super::OmcDir;
+use super::wasi::os::Dir;
+use crate::protocol::event::Event;
+use crate::surroundings::Surroundings;
+
+/// Most entries of a folder whose names are compared with a pattern. A folder with more holds anything.
+const MAX_NAMES: usize = 256;
+/// Most files of one tool call that are asked for rules near them, and how many folders above each.
+const MAX_FILES: usize = 16;
+const MAX_LEVELS: usize = 32;
+
+/// Whether a guest with these conditions is called: one of them holds, or there is none.
+pub(crate) fn hold<'a>(
+    mut conditions: impl ExactSizeIterator<Item = &'a str>,
+    event: &Event,
+    surroundings: &Surroundings,
+) -> bool {
+    // One that cannot be read was refused when the guest was added or built, so it comes from a damaged lock file.
+    conditions.len() == 0
+        || conditions.any(|text| Condition::parse(text).is_none_or(|condition| holds(condition, event, surroundings)))
+}
+
+fn holds(condition: Condition<'_>, event: &Event, surroundings: &Surroundings) -> bool {
+    match condition {
+        Condition::File { preopen, path } => {
+            let dir = match preopen {
+                Preopen::Project => surroundings.project_dir(),
+                Preopen::User => surroundings.user_dir(),
+            };
+            dir.is_some_and(|dir| has_file(dir, path, event.session_id()))
+        }
+        Condition::Read { root, path } => {
+            let folder = surroundings.readable(root, event.agent()).and_then(|folder| Dir::open_parent(&folder).ok());
+            folder.is_some_and(|folder| exists(&folder, path))
+        }
+        Condition::Near(path) => is_near(event, surroundings, path),
+        Condition::Payload(text) => contains(event.payload(), text.as_bytes()),
+        Condition::Setting(key) => surroundings.config.guest_settings.get(key).is_some_and(|value| value == "true"),
+        _ => true,
+    }
+}
+
+/// Whether something of this name is in an `.omc` directory.
+fn has_file(dir: &OmcDir, path: &str, session: Option<&str>) -> bool {
+    let dir = match dir.handle() {
+        Ok(Some(dir)) => dir,
+        Ok(None) => return false,
+        // The guest is called and refused, so that the trail says what is wrong with the directory.
+        Err(_) => return true,
+    };
+    let (folders, name) = path.rsplit_once('/').map_or((None, path), |(folders, name)| (Some(folders), name));
+    let of_session = |part| if part == SESSION { session } else { Some(part) };
+    let mut folder = None;
+    for part in folders.into_iter().flat_map(|folders| folders.split('/')) {
+        let Some(part) = of_session(part) else { return false };
+        match folder.as_ref().unwrap_or(&*dir).open_dir(part) {
+            Ok(next) => folder = Some(next),
+            Err(_) => return false,
+        }
+    }
+    let folder = folder.as_ref().unwrap_or(&*dir);
+    let Some(name) = of_session(name) else { return false };
+    if !name.contains('*') {
+        return folder.stat_at(name).is_ok();
+    }
+    let Ok(mut entries) = folder.entries() else { return false };
+    for _ in 0..MAX_NAMES {
+        match entries.read() {
+            None => return false,
+            Some(Ok((entry, _))) if fast_glob::glob_match(name, entry.to_bytes()) => return true,
+            Some(Ok(_)) => {}
+            Some(Err(_)) => return true,
+        }
+    }
+    true
+}
+
+/// Whether something of this name is below a folder.
+fn exists(folder: &Dir, path: &str) -> bool {
+    let Some((parents, name)) = path.rsplit_once('/') else { return folder.stat_at(path).is_ok() };
+    open(folder, parents.split('/')).is_some_and(|parent| parent.stat_at(name).is_ok())
+}
+
+fn open<'a>(folder: &Dir, mut names: impl Iterator<Item = &'a str>) -> Option<Dir> {
+    let first = folder.open_dir(names.next()?).ok()?;
+    names.try_fold(first, |folder, name| folder.open_dir(name).ok())
+}
+
+/// Whether something of this name is in a folder on the way from the project's root to a file that the tool call names.
+fn is_near(event: &Event, surroundings: &Surroundings, path: &str) -> bool {
+    let Some(root) = surroundings.project_root().and_then(|root| root.to_str()) else { return false };
+    let Some(folder) = surroundings.readable(ReadRoot::Project, event.agent()) else { return false };
+    let files = match event.tool_call().map(|call| call.paths()) {
+        Some(Ok(files)) => files.into_iter().map(|file| file.path).collect(),
+        Some(Err(omc_tool::TooMany)) => return true,
+        None => Vec::new(),
+    };
+    let other =
+        || ["/tool_input/file_path", "/tool_input/path"].into_iter().filter_map(|at| event.pointer(at)?.as_str());
+    let files: Vec<&str> =
+        if files.is_empty() { other().collect() } else { files.iter().map(String::as_str).collect() };
+    if files.is_empty() {
+        return false;
+    }
+    let Ok(top) = Dir::open_parent(&folder) else { return false };
+    let cwd = event.cwd().unwrap_or(root);
+    exists(&top, path) || files.iter().take(MAX_FILES).any(|file| is_on_the_way(&top, root, cwd, file, path))
+}
+
+/// Whether something of this name is in a folder between the root, which is open as `top`, and the file.
+fn is_on_the_way(top: &Dir, root: &str, cwd: &str, file: &str, path: &str) -> bool {
+    let absolute = if file.starts_with('/') { Cow::Borrowed(file) } else { Cow::Owned(format!("{cwd}/{file}")) };
+    let Some(below) = absolute.strip_prefix(root).filter(|rest| rest.starts_with('/')) else { return false };
+    let mut parts = below.split('/').filter(|part| !matches!(*part, "" | ".")).peekable();
+    let mut folder: Option<Dir> = None;
+    for _ in 0..MAX_LEVELS {
+        let Some(part) = parts.next() else { return false };
+        // Text that climbs is left to the guest.
+        if part == ".." {
+            return true;
+        }
+        if parts.peek().is_none() {
+            return false;
+        }
+        match folder.as_ref().unwrap_or(top).open_dir(part) {
+            Ok(next) if exists(&next, path) => return true,
+            Ok(next) => folder = Some(next),
+            Err(_) => return false,
+        }
+    }
+    true
+}
+
+/// Whether a text of the payload contains this one, whatever the case of ASCII letters.
+fn contains(value: &Value, text: &[u8]) -> bool {
+    match value {
+        Value::String(string) => finds(string.as_bytes(), text),
+        Value::Array(values) => values.iter().any(|value| contains(value, text)),
+        Value::Object(members) => members.values().any(|value| contains(value, text)),
+        _ => false,
+    }
+}
+
+fn finds(bytes: &[u8], text: &[u8]) -> bool {
+    let Some((&first, _)) = text.split_first() else { return true };
+    let is_here = |at: usize| bytes.get(at..at + text.len()).is_some_and(|found| found.eq_ignore_ascii_case(text));
+    memchr::memchr2_iter(first.to_ascii_lowercase(), first.to_ascii_uppercase(), bytes).any(is_here)
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::symlink;
+
+    use serde_json::json;
+
+    use super::*;
+    use crate::config::Env;
+    use crate::protocol::event::Agent;
+
+    /// A project with a user's home beside it.
+    struct Scratch(tempfile::TempDir);
+
+    impl Scratch {
+        fn new() -> Self {
+            let scratch = Self(tempfile::tempdir().unwrap());
+            for folder in ["project/.git", "home/.omc/skills", "home/.claude/rules"] {
+                fs::create_dir_all(scratch.0.path().join(folder)).unwrap();
+            }
+            fs::write(scratch.0.path().join("project/.git/HEAD"), "ref: refs/heads/main\n").unwrap();
+            scratch
+        }
+
+        fn plant(&self, path: &str, text: &str) {
+            let path = self.0.path().join("project").join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        }
+
+        fn hold(&self, conditions: &[&str], more: &Value) -> bool {
+            let project = self.0.path().join("project").canonicalize().unwrap();
+            let mut payload = json!({"hook_event_name": "PostToolUse", "session_id": "s1", "cwd": project});
+            payload.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+            let event = Event::new(Agent::Claude, payload.as_object().unwrap().clone());
+            let home = self.0.path().join("home").canonicalize().unwrap();
+            let env = Env::from_pairs(&[("HOME", home.as_os_str())]);
+            hold(conditions.iter().copied(), &event, &Surroundings::find(&event, &env))
+        }
+    }
+
+    #[test]
+    fn without_conditions_a_guest_is_always_called() {
+        assert!(Scratch::new().hold(&[], &json!({})));
+    }
+
+    #[test]
+    fn files_are_looked_for_in_the_sessions_own_folder() {
+        let scratch = Scratch::new();
+        let modes = &["file:/omc/state/sessions/{session}/*-state.json"];
+        assert!(!scratch.hold(modes, &json!({})), "there is no directory");
+        scratch.plant(".omc/state/sessions/s10/ralph-state.json", "{}");
+        scratch.plant(".omc/state/sessions/s1/other.json", "{}");
+        assert!(!scratch.hold(modes, &json!({})), "the state is another session's");
+        scratch.plant(".omc/state/sessions/s1/ralph-state.json", "{}");
+        assert!(scratch.hold(modes, &json!({})));
+        assert!(!scratch.hold(modes, &json!({"session_id": "../s1"})), "an id that is no name");
+        assert!(scratch.hold(&["file:/omc-user/skills"], &json!({})));
+        assert!(!scratch.hold(&["file:/omc-user/wiki"], &json!({})));
+    }
+
+    #[test]
+    fn a_folder_with_more_names_than_are_looked_at_holds_anything() {
+        let scratch = Scratch::new();
+        for number in 0..=MAX_NAMES {
+            scratch.plant(&format!(".omc/state/{number}.txt"), "");
+        }
+        assert!(scratch.hold(&["file:/omc/state/*.json"], &json!({})));
+    }
+
+    #[test]
+    fn no_link_is_followed() {
+        let scratch = Scratch::new();
+        scratch.plant("real/x.json", "");
+        scratch.plant(".omc/a", "");
+        let project = scratch.0.path().join("project");
+        symlink(project.join("real"), project.join(".omc/link")).unwrap();
+        assert!(!scratch.hold(&["file:/omc/link/x.json", "file:/omc/link/*.json"], &json!({})));
+        symlink(project.join("real"), project.join(".agents")).unwrap();
+        assert!(!scratch.hold(&["read:project:.agents/x.json"], &json!({})));
+    }
+
+    #[test]
+    fn files_of_project_and_agent_are_looked_for() {
+        let scratch = Scratch::new();
+        assert!(scratch.hold(&["read:agent:rules"], &json!({})));
+        assert!(!scratch.hold(&["read:project:.agents/skills"], &json!({})));
+        scratch.plant(".agents/skills/a.md", "");
+        assert!(scratch.hold(&["read:project:.agents/skills"], &json!({})));
+    }
+
+    #[test]
+    fn something_is_near_a_file_if_it_is_on_the_way_to_it() {
+        let scratch = Scratch::new();
+        scratch.plant("src/deep/a.rs", "");
+        scratch.plant("src/.claude/rules/a.md", "");
+        let near = |path: &str| {
+            scratch.hold(&["near:.claude/rules"], &json!({"tool_name": "Read", "tool_input": {"file_path": path}}))
+        };
+        let root = scratch.0.path().join("project").canonicalize().unwrap();
+        assert!(near(&format!("{}/src/deep/a.rs", root.display())));
+        assert!(near("src/deep/a.rs"), "a path from the folder worked in");
+        assert!(near("src/new/folder/b.rs"), "a file that is about to be");
+        assert!(near("other/../src/a.rs"), "text that climbs is left to the guest");
+        assert!(!near("other/a.rs"));
+        assert!(!near("/etc/passwd"));
+        let no_file = json!({"tool_name": "Bash", "tool_input": {"command": "ls"}});
+        assert!(!scratch.hold(&["near:.claude/rules"], &no_file));
+        scratch.plant(".claude/rules/b.md", "");
+        assert!(near("other/a.rs"), "what is at the root is near everything in it");
+    }
+
+    #[test]
+    fn texts_are_found_wherever_they_are_in_the_event() {
+        let scratch = Scratch::new();
+        for more in [
+            json!({"tool_response": "a <Remember> b"}),
+            json!({"tool_response": {"content": [{"text": "<remember priority>"}]}}),
+        ] {
+            assert!(scratch.hold(&["payload:<remember"], &more), "{more}");
+        }
+        for more in
+            [json!({"tool_response": "remember"}), json!({"<remember>": 1}), json!({"tool_response": "<remembe"})]
+        {
+            assert!(!scratch.hold(&["payload:<remember"], &more), "{more}");
+        }
+    }
+
+    #[test]
+    fn settings_hold_where_the_user_switched_them_on() {
+        let scratch = Scratch::new();
+        assert!(!scratch.hold(&["setting:codeSimplifier.enabled"], &json!({})));
+        scratch.plant(".omc/config.json", r#"{"codeSimplifier": {"enabled": true}}"#);
+        assert!(scratch.hold(&["setting:codeSimplifier.enabled"], &json!({})));
+    }
+
+    #[test]
+    fn what_this_version_does_not_know_holds() {
+        assert!(Scratch::new().hold(&["payload:nowhere", "moon:full"], &json!({})));
+    }
+}

@@ -1,0 +1,187 @@
+//! The host's own guests under load, through the real host: results of megabytes, prompts made to cost time, and many subagents at
+//! once. What each guest says is tested beside it; here it is about fuel, memory and lost updates.
+#![cfg(target_os = "linux")]
+
+mod world;
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+use std::thread;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use world::{Run, Running, World};
+
+/// Most fuel that a guest may burn on an event, however large: half of what it gets, so that growth shows before it hurts.
+const MAX_FUEL: u64 = 500_000_000;
+
+/// Most memory of one run of the host, in KiB: a payload of 20 MiB, read and parsed, and the parts of it that guests look at.
+const MAX_MEMORY_KIB: u64 = 256 * 1024;
+
+/// A run of the host with all of its own guests. `world.rs` leaves most of them out of other tests.
+fn hook(world: &World, agent: &str) -> Command {
+    let mut command = world.host(["hook", "--agent", agent]);
+    command.env_remove("OMC_SKIP_HOOKS");
+    command
+}
+
+fn event(world: &World, kind: &str, more: &Value) -> Vec<u8> {
+    let mut event = json!({"hook_event_name": kind, "session_id": "s1", "cwd": world.project()});
+    event.as_object_mut().expect("an object").extend(more.as_object().expect("members").clone());
+    event.to_string().into_bytes()
+}
+
+/// Sends an event and says how much memory its run took at most, in KiB, as far as that could be seen.
+fn send(world: &World, agent: &str, kind: &str, more: &Value) -> (Run, u64) {
+    let running = Running::start(hook(world, agent), event(world, kind, more));
+    let status = format!("/proc/{}/status", running.child.id());
+    let watch = thread::spawn(move || {
+        let mut most = 0;
+        // The kernel keeps the maximum, so that the last look before the end counts.
+        while let Ok(text) = fs::read_to_string(&status) {
+            let peak =
+                text.lines().find_map(|line| line.strip_prefix("VmHWM:")?.trim().strip_suffix(" kB")?.parse().ok());
+            let Some(peak) = peak else { break };
+            most = most.max(peak);
+            thread::sleep(Duration::from_millis(1));
+        }
+        most
+    });
+    let run = running.finish();
+    assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""), "{kind}");
+    (run, watch.join().expect("nothing panics there"))
+}
+
+/// The calls of guests since the world began.
+fn calls(world: &World) -> Vec<Value> {
+    let trail = world.trail();
+    let records = trail.lines().map(|line| serde_json::from_str::<Value>(line).expect("a record is never torn"));
+    records.map(|record| record["guest"].clone()).filter(|guest| guest["name"].is_string()).collect()
+}
+
+/// Every call has ended by itself, far from the end of its fuel.
+fn assert_cheap(world: &World, what: &str) {
+    let calls = calls(world);
+    assert!(!calls.is_empty(), "{what}");
+    for call in calls {
+        assert!(call.get("fault").is_none(), "{what}: {call}");
+        assert!(call["fuel"].as_u64().is_some_and(|fuel| fuel < MAX_FUEL), "{what}: {call}");
+    }
+}
+
+#[test]
+fn results_of_five_and_twenty_megabytes_stay_within_fuel_and_memory() {
+    for megabytes in [5, 20] {
+        let size = megabytes << 20;
+        let text = |piece: &str| piece.repeat(size / piece.len());
+        for (agent, tool, response) in [
+            (
+                "claude",
+                "Bash",
+                json!({"stdout": text("error: a line of output\n"), "stderr": "", "interrupted": false}),
+            ),
+            ("claude", "Read", json!({"type": "text", "file": {"filePath": "/p/a", "content": text("x")}})),
+            (
+                "claude",
+                "Agent",
+                json!({"status": "completed", "content": [{"type": "text", "text": text("<remember>\n<")}]}),
+            ),
+            ("claude", "mcp__x__y", json!(vec![json!({"type": "text", "text": "가"}); size / 30])),
+            ("codex", "Bash", json!(text("Exit code: 1\nOutput:\n\"'`\\"))),
+        ] {
+            let what = format!("{megabytes} MB of {tool} by {agent}");
+            let world = World::new(&[]);
+            let more = json!({"tool_name": tool, "tool_input": {"command": "x", "file_path": "/p/a"}, "tool_response": response});
+            let (run, memory) = send(&world, agent, "PostToolUse", &more);
+            assert!(run.stdout.len() < 64 * 1024, "{what}: the result is never echoed");
+            assert!(memory < MAX_MEMORY_KIB, "{what}: {memory} KiB, in {:?}", run.took);
+            assert_cheap(&world, &what);
+        }
+    }
+}
+
+#[test]
+fn a_megabyte_of_bait_in_a_prompt_stays_within_fuel() {
+    for bait in [
+        "<a ",
+        "</a>",
+        "<!--",
+        "```",
+        "~~~\n",
+        "\"",
+        "'",
+        "`",
+        "ralph ",
+        "랄프",
+        "ralph fix ",
+        "do not ",
+        "[RALPH LOOP",
+        "> ",
+        "| a ",
+        "https://",
+        "/a",
+        "a/b.c ",
+        "\n",
+        "diff --git a/a b/b\n",
+        "<user>\n",
+        "autopilot? ",
+        "<remember>",
+        "ultrawork,",
+        "${",
+        "\u{feff}",
+        "never touch ",
+        "if a, always ",
+        "[[",
+        "x\n",
+        "nevermore\n",
+        "always. ",
+        "rule: x\n",
+        "--- ",
+    ] {
+        let world = World::new(&[]);
+        let prompt = bait.repeat((1 << 20) / bait.len());
+        let (run, _) = send(&world, "claude", "UserPromptSubmit", &json!({"prompt": prompt}));
+        assert!(run.stdout.len() < 64 * 1024, "{bait:?}");
+        assert_cheap(&world, &format!("{bait:?}"));
+    }
+}
+
+#[test]
+fn thirty_two_subagents_that_start_and_end_at_once_are_all_kept() {
+    const AGENTS: usize = 32;
+    let world = World::new(&[]);
+    let all_at_once = |kind: &str| {
+        let start = |at: usize| {
+            let more = json!({"agent_id": format!("agent-{at}"), "agent_type": "executor", "prompt": "port it"});
+            Running::start(hook(&world, "claude"), event(&world, kind, &more))
+        };
+        let running: Vec<_> = (0..AGENTS).map(start).collect();
+        for run in running.into_iter().map(Running::finish) {
+            assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""));
+        }
+    };
+    let read =
+        |path: &Path| serde_json::from_slice::<Value>(&fs::read(path).expect("a file")).expect("JSON, never torn");
+    // Who could not have the lock in time is taken in with the next event.
+    let once_more = |kind: &str| {
+        let more = json!({"agent_id": "last", "agent_type": "writer"});
+        Running::start(hook(&world, "claude"), event(&world, kind, &more)).finish();
+    };
+    let tracked = || read(&world.path("project/.omc/state/sessions/s1/subagent-tracking-state.json"));
+    all_at_once("SubagentStart");
+    once_more("SubagentStart");
+    let kept = tracked();
+    assert_eq!(
+        (&kept["total_spawned"], kept["agents"].as_array().map(Vec::len)),
+        (&json!(AGENTS + 1), Some(AGENTS + 1))
+    );
+    all_at_once("SubagentStop");
+    once_more("SubagentStop");
+    let kept = tracked();
+    assert_eq!((&kept["total_completed"], &kept["total_failed"]), (&json!(AGENTS + 1), &json!(0)));
+    for call in calls(&world) {
+        assert!(call.get("fault").is_none(), "{call}");
+    }
+}

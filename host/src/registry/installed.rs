@@ -8,7 +8,7 @@ use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use omc_artifact::{Capability, Component, ComponentError, Manifest, Request};
+use omc_artifact::{Capability, Component, ComponentError, Manifest};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
@@ -17,7 +17,7 @@ use super::cache;
 use super::trust::{Durability, Locked, create_private_dir, lock_dir, open_private, replace_private};
 use crate::config::Paths;
 use crate::interfaces::{self, Mismatch};
-use crate::policy;
+use crate::policy::{self, in_parts, merged, parse_grant};
 use crate::protocol::matcher::Matcher;
 use crate::runtime::{self, Code, Fault};
 use crate::signature::{self, Key, MAX_SIGNATURE_BYTES, SignatureError, Signer};
@@ -385,24 +385,6 @@ pub(crate) fn change_grants(
     })
 }
 
-/// Grants with one entry for each capability, and each part of a scope once.
-pub(crate) fn merged(grants: Vec<Capability>) -> Vec<Capability> {
-    let mut merged: Vec<Capability> = Vec::new();
-    for grant in grants {
-        let Some(known) = merged.iter_mut().find(|known| known.name() == grant.name()) else {
-            merged.push(grant);
-            continue;
-        };
-        let mut scope = known.scope();
-        scope.extend(grant.scope().into_iter().filter(|part| !known.scope().contains(part)));
-        // Both have been read from such a scope.
-        if let Ok(both) = parse_grant(grant.name(), &scope) {
-            *known = both;
-        }
-    }
-    merged
-}
-
 /// Grants without a capability, or without a part of its scope.
 pub(crate) fn without(
     guest: &Installed,
@@ -460,16 +442,6 @@ fn within_request(manifest: &Manifest, grants: &[Capability]) -> Result<(), Inst
         }
         None => Ok(()),
     }
-}
-
-/// A capability, one part of its scope each.
-pub(crate) fn in_parts(capability: &Capability) -> Vec<Capability> {
-    let scope = capability.scope();
-    if scope.is_empty() {
-        return vec![capability.clone()];
-    }
-    // They have been read from such a scope.
-    scope.iter().filter_map(|part| parse_grant(capability.name(), std::slice::from_ref(part)).ok()).collect()
 }
 
 /// Sees that compiled code links: names alone do not tell whether functions and types fit.
@@ -534,17 +506,5 @@ mod grants {
             .into_iter()
             .map(|grant| super::parse_grant(&grant.capability, &grant.scope).map_err(D::Error::custom))
             .collect()
-    }
-}
-
-/// Reads a grant: a capability's name and its scope.
-pub(crate) fn parse_grant(capability: &str, scope: &[String]) -> Result<Capability, String> {
-    let request = serde_json::json!({ "capability": capability, "scope": scope, "reason": "" });
-    match serde_json::from_value::<Request>(request) {
-        Ok(Request { capability: Capability::Unknown { name, .. }, .. }) => {
-            Err(format!("there is no capability `{name}`"))
-        }
-        Ok(request) => Ok(request.capability),
-        Err(error) => Err(error.to_string()),
     }
 }

@@ -6,6 +6,8 @@
 
 mod build;
 mod demo;
+#[cfg(test)]
+mod docs;
 mod fuzz;
 mod test;
 

@@ -23,7 +23,7 @@ use crate::surroundings::Surroundings;
 pub(crate) use cache::{compiler_beside, mend};
 pub(crate) use faults::{Faults, Outcome, Streak};
 pub(crate) use installed::{InstallError, Installed, Lock, install, parse_grant, remove};
-pub(crate) use trust::create_private_dir;
+pub(crate) use trust::{Durability, Locked, PrivateDir, create_private_dir, lock_dir, open_private, replace_private};
 
 /// A guest inside this binary. The table is written by the build script.
 pub(crate) struct Embedded {
@@ -176,7 +176,7 @@ impl Guest {
     }
 
     /// Whether it wants to see any event of this kind.
-    fn subscribes_to(&self, kind: &str) -> bool {
+    pub(crate) fn subscribes_to(&self, kind: &str) -> bool {
         match self {
             Self::FirstParty(guest) => guest.subscriptions.iter().any(|wanted| wanted.event == kind),
             Self::Installed(guest) => guest.manifest.subscriptions.iter().any(|wanted| wanted.event == kind),

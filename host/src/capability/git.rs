@@ -336,6 +336,22 @@ impl Git<'_> {
     }
 }
 
+/// The branch and the commit of the repository at a work tree, as guests are told; none where they get an error. For trying
+/// repositories that nobody would make.
+pub fn branch_and_head(work_tree: &Path) -> [Option<String>; 2] {
+    let Ok(repository) = Repository::find(work_tree) else { return [None, None] };
+    [repository.branch().ok().flatten(), repository.head().ok().flatten()]
+}
+
+/// The paths that guests would be told, at most `most`, if git printed this of tracked files and of the others. For trying what no
+/// git prints.
+pub fn paths_in(tracked: &[u8], others: &[u8], most: usize) -> Vec<String> {
+    let mut printed = Printed { changes: Vec::new(), most, complete: true };
+    printed.add_tracked(tracked);
+    printed.add_others(others);
+    printed.changes.into_iter().map(|change| change.path).collect()
+}
+
 /// Collects what git prints.
 struct Printed {
     changes: Vec<Change>,

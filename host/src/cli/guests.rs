@@ -12,6 +12,12 @@ use crate::config::{Paths, Settings};
 use crate::registry::{self, Guest, Registry, Streak};
 use crate::text::inert;
 
+pub(super) const EXAMPLES: &str = "\
+Examples:
+  omc-host guests list
+  omc-host guests add ./guest.wasm --grant omc=rw:/omc/guests/mine
+  omc-host guests remove mine";
+
 /// List, add and remove guests.
 #[derive(Debug, clap::Subcommand)]
 pub(super) enum Command {

@@ -72,6 +72,17 @@ pub(crate) struct Options {
     pub(crate) limits: LimitOptions,
     pub(crate) guests: BTreeMap<String, GuestOptions>,
     pub(crate) log_payloads: Option<bool>,
+    pub(crate) deny_channel: Option<DenyChannel>,
+}
+
+/// How the refusal of a tool reaches the agent.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum DenyChannel {
+    /// In the answer, with exit status 0.
+    #[default]
+    Json,
+    /// In the answer, and as exit status 2 with the reason on standard error.
+    Both,
 }
 
 impl Options {
@@ -83,6 +94,7 @@ impl Options {
             limits: LimitOptions::new(),
             guests: BTreeMap::new(),
             log_payloads: None,
+            deny_channel: None,
         }
     }
 
@@ -99,6 +111,7 @@ impl Options {
                 "limits" => options.limits = limits(value, log),
                 "guests" => options.guests = guests(value, log),
                 "log-payloads" => options.log_payloads = boolean(key, value, log),
+                "deny-channel" => options.deny_channel = deny_channel(key, value, log),
                 _ => unknown(key, log),
             }
         }
@@ -223,6 +236,21 @@ fn entries<'a, 'i>(
 
 fn name<'a>(key: &'a Spanned<DeString<'_>>) -> &'a str {
     key.get_ref()
+}
+
+fn deny_channel(
+    key: &Spanned<DeString<'_>>,
+    value: &Spanned<DeValue<'_>>,
+    log: &mut ProblemLog<'_>,
+) -> Option<DenyChannel> {
+    match value.get_ref().as_str() {
+        Some("json") => Some(DenyChannel::Json),
+        Some("both") => Some(DenyChannel::Both),
+        _ => {
+            wrong_type(key, "`\"json\"` or `\"both\"`", log);
+            None
+        }
+    }
 }
 
 fn boolean(key: &Spanned<DeString<'_>>, value: &Spanned<DeValue<'_>>, log: &mut ProblemLog<'_>) -> Option<bool> {

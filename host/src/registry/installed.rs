@@ -22,6 +22,8 @@ use crate::runtime::{self, Code, Fault};
 
 /// Largest lock file that is read, in bytes: hundreds of guests.
 const MAX_LOCK_BYTES: u64 = 4 * 1024 * 1024;
+/// Length of a digest: SHA-256 in hex.
+const DIGEST_DIGITS: usize = 64;
 /// Version of the lock file's format.
 const LOCK_VERSION: u32 = 1;
 
@@ -111,13 +113,27 @@ impl Lock {
             Ok(_) => {}
             Err(source) => return Err(InstallError::Read { path, source }),
         }
-        match serde_json::from_slice(&bytes) {
-            Ok(lock) => Ok(lock),
-            // A later format need not look like this one.
-            Err(source) => match serde_json::from_slice::<Version>(&bytes) {
-                Ok(Version { version }) if version > LOCK_VERSION => Err(InstallError::Newer { path, version }),
-                _ => Err(InstallError::Damaged { path, source }),
-            },
+        Self::parse(&bytes).map_err(|problem| match problem {
+            Unfit::Newer(version) => InstallError::Newer { path, version },
+            Unfit::Damaged(source) => InstallError::Damaged { path, source },
+        })
+    }
+
+    /// Reads the text of a lock file.
+    fn parse(bytes: &[u8]) -> Result<Self, Unfit> {
+        let parsed = serde_json::from_slice::<Self>(bytes);
+        // First, since a later format may look like this one and mean something else.
+        let version = match &parsed {
+            Ok(lock) => Some(lock.version),
+            Err(_) => serde_json::from_slice::<Version>(bytes).ok().map(|version| version.version),
+        };
+        if let Some(version) = version.filter(|version| *version > LOCK_VERSION) {
+            return Err(Unfit::Newer(version));
+        }
+        let lock = parsed.map_err(Unfit::Damaged)?;
+        match lock.guests.iter().find_map(Installed::flaw) {
+            Some(flaw) => Err(Unfit::Damaged(serde::de::Error::custom(flaw))),
+            None => Ok(lock),
         }
     }
 
@@ -144,7 +160,21 @@ fn lock_data(paths: &Paths) -> Result<Locked, InstallError> {
     lock_dir(data, WAIT_FOR_LOCK).map_err(|source| InstallError::Write { path: data.clone(), source })
 }
 
+/// Why the text of a lock file cannot be used.
+enum Unfit {
+    Newer(u32),
+    Damaged(serde_json::Error),
+}
+
 impl Installed {
+    /// What is wrong with an entry, if `add` would never have written it.
+    fn flaw(&self) -> Option<String> {
+        let is_digest = self.digest.len() == DIGEST_DIGITS
+            && self.digest.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
+        let manifest = self.manifest.check().err().map(|error| error.to_string());
+        manifest.or_else(|| (!is_digest).then(|| format!("`{}` has no digest", self.manifest.name)))
+    }
+
     /// The guest's compiled code, from the cache.
     pub(super) fn code(&self, paths: &Paths) -> Result<Code, Fault> {
         cache::open(paths, &self.digest)
@@ -292,5 +322,38 @@ pub(crate) fn parse_grant(capability: &str, scope: &[String]) -> Result<Capabili
         }
         Ok(request) => Ok(request.capability),
         Err(error) => Err(error.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn lock(version: u32, digest: &str, name: &str) -> Value {
+        json!({"version": version, "guests": [{
+            "digest": digest, "source": "x.wasm", "added": "2026-01-01T00:00:00.000Z", "imports": [], "grants": [],
+            "manifest": {"name": name, "version": "1", "subscriptions": []},
+        }]})
+    }
+
+    #[test]
+    fn a_lock_file_that_add_did_not_write_is_refused() {
+        let digest = "0".repeat(DIGEST_DIGITS);
+        let read = |value: Value| match Lock::parse(value.to_string().as_bytes()) {
+            Ok(lock) => format!("{} guests", lock.guests.len()),
+            Err(Unfit::Newer(version)) => format!("newer {version}"),
+            Err(Unfit::Damaged(source)) => source.to_string(),
+        };
+        assert_eq!(read(lock(LOCK_VERSION, &digest, "guard")), "1 guests");
+        assert_eq!(read(lock(LOCK_VERSION + 1, &digest, "guard")), "newer 2", "though it looks the same");
+        assert_eq!(read(json!({"version": 7})), "newer 7");
+        for bad in ["", "0", "../../x", &digest.replace('0', "G"), &format!("{digest}0")] {
+            assert_eq!(read(lock(LOCK_VERSION, bad, "guard")), "`guard` has no digest", "{bad}");
+        }
+        for bad in ["", "../x", "a\u{1b}[31m", "A", &"a".repeat(65)] {
+            assert!(read(lock(LOCK_VERSION, &digest, bad)).starts_with("the name"), "{bad}");
+        }
     }
 }

@@ -294,7 +294,7 @@ fn nothing_can_be_written(world: &World, why: &str) {
     assert_eq!(fs::read(state_file(world)).expect("a state"), before);
     assert_eq!(names(&world.path("project/.omc/state/sessions/s1")), files);
     for (guest, says) in
-        [("persistent-mode", "let the agent stop"), ("keyword-detector", "not every state was written")]
+        [("persistent-mode", "let the agent stop"), ("keyword-detector", "not every state could be written")]
     {
         let calls = records(world, guest);
         let is_clear = |call: &Value| call["log"].to_string().contains(says) && call.to_string().contains(why);

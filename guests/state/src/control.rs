@@ -151,6 +151,10 @@ impl Store {
         mode: Mode,
         now: Timestamp,
     ) -> Result<Vec<Mode>, Error> {
+        // A lock makes the folder that it is on: nobody's session gets none.
+        if !self.exists(&session_path(session, "")) && !self.exists(&shared_mode_path(mode)) {
+            return Ok(Vec::new());
+        }
         self.locked(locker, session, |store| {
             let mut cleared = Vec::new();
             let mut first_error = None;
@@ -306,6 +310,8 @@ mod tests {
         let signals = store.read_cancel_signals(&own);
         assert_eq!(signals.iter().filter(|signal| signal.is_valid(now())).count(), 1);
         assert_eq!(store.clear_mode(&&locker, &own, Mode::Ralph, now()).expect("nothing"), []);
+        assert_eq!(store.clear_mode(&&locker, &session("nobody"), Mode::Autopilot, now()).expect("nothing"), []);
+        assert!(!folder.path().join("state/sessions/nobody").exists());
         assert!(store.clear_shared_mode(&&locker, Mode::Ralph).expect("cleared"));
         assert!(!store.clear_shared_mode(&&locker, Mode::Ralph).expect("nothing"));
     }

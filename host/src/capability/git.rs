@@ -130,6 +130,7 @@ impl Repository {
             "--",
         ])?;
         printed.add_others(&others);
+        printed.changes.retain(|change| !self.is_other_repository(&change.path));
         Ok(Changes { paths: printed.changes, complete: printed.complete })
     }
 
@@ -162,6 +163,11 @@ impl Repository {
             against: head.unwrap_or_else(|| format.empty_tree().to_owned()),
             until: until.min(Instant::now() + MAX_TIME),
         })
+    }
+
+    /// Whether the path is that of a folder with a repository of its own, which is another project.
+    fn is_other_repository(&self, path: &str) -> bool {
+        path.ends_with('/') && own_dir(&self.work_tree.join(path)).is_ok_and(|dir| dir.stat_at(".git").is_ok())
     }
 
     fn head_file(&self) -> Result<Head, AccessError> {
@@ -287,7 +293,9 @@ impl Git<'_> {
                 "-c",
                 "protocol.allow=never",
             ])
-            .args(["-c", "core.quotePath=false", "-c", "submodule.recurse=false", "-c"])
+            .args(["-c", "core.quotePath=false", "-c", "submodule.recurse=false"])
+            // What git learns on the way it would note in the index, which is not ours.
+            .args(["-c", "diff.autoRefreshIndex=false", "-c"])
             .arg(excludes)
             .args(args);
         git.env_clear()

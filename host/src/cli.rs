@@ -12,6 +12,7 @@ mod bundle;
 mod cancel;
 mod check;
 mod companion;
+mod difference;
 mod doctor;
 mod explain;
 mod guests;
@@ -19,9 +20,12 @@ mod hook;
 mod install;
 mod log;
 mod memory;
+mod net;
 mod notepad;
 mod state;
 mod table;
+mod telemetry;
+mod terminal;
 
 use std::ffi::OsString;
 use std::io::Write as _;
@@ -72,9 +76,12 @@ enum Command {
     /// Say which hooks of a hooks file an agent runs, skips or chokes on
     #[command(after_help = check::EXAMPLES)]
     Check(check::Args),
-    /// List, add and remove guests
+    /// List, add, change and remove guests
     #[command(subcommand, after_help = guests::EXAMPLES)]
     Guests(guests::Command),
+    /// Send the audit trail to where the operator wants it
+    #[command(subcommand, after_help = telemetry::EXAMPLES)]
+    Telemetry(telemetry::Command),
     /// Set up an agent: its hooks, the skills and the server of tools
     #[command(after_help = install::EXAMPLES)]
     Install(install::Args),
@@ -156,6 +163,7 @@ pub fn run(args: Vec<OsString>, began: Instant) -> ExitCode {
         Command::Log(args) => log::run(&args, &paths),
         Command::Check(args) => check::run(&args, &env),
         Command::Guests(command) => guests::run(command, &paths),
+        Command::Telemetry(command) => telemetry::run(command, &paths),
         Command::Install(args) => install::run(Aim::Install, &args, &env, &paths),
         Command::Uninstall(args) => install::run(Aim::Uninstall, &args, &env, &paths),
         Command::Bundle(args) => bundle::run(&args),
@@ -197,6 +205,18 @@ fn warn(problems: impl IntoIterator<Item = String>) {
     for problem in problems {
         let _ = writeln!(std::io::stderr(), "omc-host: {}", crate::text::inert(&problem));
     }
+}
+
+/// A program that ships beside this one. No configuration, project or variable names another.
+fn beside(program: &str, flag: &str) -> anyhow::Result<std::path::PathBuf> {
+    use anyhow::Context as _;
+    let own = std::env::current_exe().context("failed to find this program's own folder")?;
+    let beside = own.with_file_name(format!("{program}{}", std::env::consts::EXE_SUFFIX));
+    if !beside.is_file() {
+        let beside = beside.display();
+        anyhow::bail!("the program `{beside}` is not there; it ships beside `omc-host`, or name it with {flag}");
+    }
+    Ok(beside)
 }
 
 /// Whether the reader of the output has gone away, as `head` does: that is its good right.

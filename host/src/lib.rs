@@ -17,6 +17,8 @@ pub mod protocol;
 mod registry;
 mod runtime;
 mod setup;
+mod signature;
 mod spill;
 mod surroundings;
+mod telemetry;
 mod text;

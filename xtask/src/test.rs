@@ -10,8 +10,18 @@ use anyhow::{Context as _, Result, bail};
 use crate::build::{self, Guests, Workspace, run};
 
 /// Packages that are built natively.
-const NATIVE: &[&str] =
-    &["omc-artifact", "omc-fuzz", "omc-host", "omc-guest", "omc-mcp", "omc-state", "omc-tool", "omc-turn", "xtask"];
+const NATIVE: &[&str] = &[
+    "omc-artifact",
+    "omc-fuzz",
+    "omc-host",
+    "omc-guest",
+    "omc-mcp",
+    "omc-net",
+    "omc-state",
+    "omc-tool",
+    "omc-turn",
+    "xtask",
+];
 
 /// The official MCP client in Python, as pip names it: a client that shares no code with our server.
 const MCP_CLIENT: &str = "mcp==2.3.0";
@@ -92,7 +102,8 @@ fn mcp_client(workspace: &Workspace) -> Result<Option<PathBuf>> {
 fn tests(workspace: &Workspace, guests: &Guests, mcp_client: Option<&Path>) -> Result<Count> {
     let mut cargo = workspace.cargo(Some(guests));
     // Without the compiler, which has no tests of its own and would lend the host its features.
-    cargo.args(["test", "--workspace", "--exclude=omc-compiler", "--no-fail-fast"]);
+    // The program that opens sockets has its own, built as it is used: its libraries are not built twice.
+    cargo.args(["test", "--workspace", "--exclude=omc-compiler", "--exclude=omc-net", "--no-fail-fast"]);
     // Property tests try the same values in every run here, so that a change is judged by what it changes; without this variable
     // they try others each time.
     cargo.env("PROPTEST_RNG_SEED", "1");
@@ -101,7 +112,10 @@ fn tests(workspace: &Workspace, guests: &Guests, mcp_client: Option<&Path>) -> R
     if let Some(python) = mcp_client {
         cargo.env("OMC_TEST_MCP_PYTHON", python);
     }
-    counted(&mut cargo)
+    cargo.env("OMC_TEST_NET", build::net(workspace)?).env("OMC_TEST_REGISTRY", build::registry(workspace)?);
+    let all = counted(&mut cargo)?;
+    let net = counted(workspace.cargo(None).args(["test", "--profile", build::QUICK, "--package", "omc-net"]))?;
+    Ok(Count { passed: all.passed + net.passed, failed: all.failed + net.failed })
 }
 
 /// Runs `cargo test`, passes on what it prints, and adds up its result lines.

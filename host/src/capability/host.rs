@@ -293,6 +293,7 @@ impl wit::environment::Host for GuestState {
             self.refuse(&format!("env {}", text::cut_to_bytes(&name, MAX_NAMED_BYTES)));
             return Ok(Err(AccessError::Denied));
         }
+        self.uses("env");
         Ok(match Surroundings::variable(&name) {
             Some(value) if value.len() > MAX_VARIABLE_BYTES => Err(AccessError::TooLarge),
             value => Ok(value),
@@ -306,6 +307,7 @@ impl wit::transcript::Host for GuestState {
             self.refuse("transcript");
             return Ok(Err(AccessError::Denied));
         }
+        self.uses("transcript");
         Ok(transcript::tail(self.event.transcript_path(), max_bytes))
     }
 }
@@ -432,7 +434,9 @@ impl wit::state_lock::Host for GuestState {
         if self.holds_lock {
             return Ok(Err(AccessError::Other("a guest holds one lock at a time".to_owned())));
         }
-        let Some(dir) = self.surroundings.project_dir().map(Arc::clone) else { return Ok(Err(AccessError::NotFound)) };
+        let Some(dir) = self.surroundings.project_dir().map(Arc::clone) else {
+            return Ok(Err(AccessError::Other("there is no project here, so there is no `.omc`".to_owned())));
+        };
         let acquired = match self.wasi.make_folder(Preopen::Project.guest_path(), path)? {
             Ok(()) => lock::acquire(&dir, path, wait_ms, self.deadline),
             Err(ErrorCode::Access | ErrorCode::NotPermitted | ErrorCode::ReadOnly) => Err(AccessError::Denied),

@@ -4,6 +4,7 @@
 //! Through the real host, with the puppet as the guest of others and keyword-detector as the one that must not notice.
 #![cfg(target_os = "linux")]
 
+mod packed;
 mod small_disk;
 mod world;
 

@@ -348,7 +348,7 @@ fn world_of_two() -> World {
     let path = world.path("outside/poppet.wasm");
     write(&path, 0o600, &bytes);
     let mut command = world.host(["guests", "add"]);
-    command.arg(&path).arg("--compiler").arg(compiler());
+    command.arg(&path).args(["--yes", "--compiler"]).arg(compiler());
     let run = Running::start(command, Vec::new()).finish();
     assert_eq!(run.code, Some(0), "{}", run.stderr);
     world

@@ -131,6 +131,7 @@ pub(crate) struct Run {
     pub(crate) code: Option<i32>,
     pub(crate) stdout: Vec<u8>,
     pub(crate) stderr: String,
+    #[allow(dead_code, reason = "not every test is about time")]
     pub(crate) took: Duration,
 }
 
@@ -228,7 +229,7 @@ pub(crate) fn compiler() -> PathBuf {
     from_env("OMC_TEST_COMPILER")
 }
 
-fn from_env(name: &str) -> PathBuf {
+pub(crate) fn from_env(name: &str) -> PathBuf {
     let value = std::env::var_os(name);
     value.unwrap_or_else(|| panic!("`{name}` is not set: run these tests with `cargo xtask test`")).into()
 }
@@ -246,7 +247,7 @@ fn home_with(guests: &[Guest]) -> Arc<Home> {
         let world = World::without_guests();
         for guest in guests {
             let mut command = world.host(["guests", "add"]);
-            command.arg(component(&guest.name)).arg("--compiler").arg(compiler());
+            command.arg(component(&guest.name)).args(["--yes", "--compiler"]).arg(compiler());
             command.args(guest.grants.iter().flat_map(|grant| ["--grant", grant]));
             let run = Running::start(command, Vec::new()).finish();
             assert_eq!(run.code, Some(0), "failed to add `{}`: {}", guest.name, run.stderr);

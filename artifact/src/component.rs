@@ -130,7 +130,7 @@ impl Component {
 }
 
 /// Bytes in lower-case hex.
-pub(crate) fn hex(bytes: &[u8]) -> String {
+pub fn hex(bytes: &[u8]) -> String {
     use std::fmt::Write as _;
     let mut hex = String::with_capacity(2 * bytes.len());
     for byte in bytes {

@@ -169,6 +169,14 @@ impl Preopen {
         }
     }
 
+    /// The name by which the directory is withheld.
+    pub fn capability(self) -> &'static str {
+        match self {
+            Self::Project => "omc",
+            Self::User => "omc-user",
+        }
+    }
+
     /// Which directory a guest's path is in, and the rest of the path: empty for the directory itself.
     pub(crate) fn split(path: &str) -> Option<(Self, &str)> {
         let path = path.strip_prefix('/')?;

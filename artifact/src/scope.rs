@@ -11,6 +11,12 @@ const MAX_VARIABLE_NAME_BYTES: usize = 128;
 /// Letters that make a part of a glob match more than itself.
 const WILD: [char; 4] = ['*', '?', '[', '{'];
 
+/// Matches any number of folders.
+const ANY_FOLDERS: &str = "**";
+
+/// The beginning of names of files that hold a project's secrets by custom.
+const SECRETS: &str = ".env";
+
 /// Folders that `**` leaves out: their contents are others' or generated, and there are many.
 pub const SKIPPED_FOLDERS: [&str; 3] = ["node_modules", "target", "__pycache__"];
 
@@ -78,19 +84,65 @@ impl ReadScope {
         fits.then(|| Self { root, glob: glob.to_owned() })
     }
 
-    /// Whether this scope matches nothing that the other one does not: it is the same, or further down in a folder that the
-    /// other one has as a whole.
+    /// Whether this scope matches nothing that the other one does not.
+    ///
+    /// It errs on the side of no: a pattern is within another part only if it is the same, because whether two patterns match
+    /// the same names is not worked out here. Plain names are tried as they are.
     pub fn is_within(&self, other: &Self) -> bool {
-        if self == other {
-            return true;
-        }
-        let Some(folder) = other.glob.strip_suffix("**") else { return false };
-        // What `**` does not match by itself is not part of the folder, so it cannot be asked for below it either.
-        let is_open = |part: &str| !part.starts_with('.') && !SKIPPED_FOLDERS.contains(&part);
-        self.root == other.root
-            && !folder.contains(WILD)
-            && self.glob.strip_prefix(folder).is_some_and(|rest| rest.split('/').all(is_open))
+        self == other || self.root == other.root && is_glob_within(&self.glob, &other.glob)
     }
+}
+
+/// Follows a glob through another one, part by part. A position is one at which the other glob can go on whatever the names are
+/// that this one has matched so far.
+fn is_glob_within(glob: &str, other: &str) -> bool {
+    let other: Vec<_> = other.split('/').collect();
+    let end = other.len();
+    // `**` also stands for no folder, except at the end: a folder is not among what is in it.
+    let skip = |mut positions: u32| {
+        for (at, part) in other.iter().enumerate().take(end - 1) {
+            if *part == ANY_FOLDERS && positions & (1 << at) != 0 {
+                positions |= 1 << (at + 1);
+            }
+        }
+        positions
+    };
+    let mut positions = skip(1);
+    for part in glob.split('/') {
+        let mut next = 0;
+        for (at, asked) in other.iter().enumerate().filter(|(at, _)| positions & (1 << at) != 0) {
+            if *asked == ANY_FOLDERS {
+                let goes_through = is_open(part);
+                next |= u32::from(goes_through) << at;
+                next |= u32::from(goes_through && at + 1 == end) << end;
+            } else if part == *asked || is_plain(part) && part_matches(asked, part) {
+                next |= 1 << (at + 1);
+            }
+        }
+        positions = skip(next);
+    }
+    positions & (1 << end) != 0
+}
+
+/// Whether `**` goes through everything that a part of a glob matches.
+fn is_open(part: &str) -> bool {
+    // Of the folders that `**` leaves out, those with a dot are matched by parts with one only.
+    part == ANY_FOLDERS || !part.starts_with('.') && !SKIPPED_FOLDERS.iter().any(|skipped| part_matches(part, skipped))
+}
+
+/// Whether one part of a glob, other than `**`, matches a name.
+///
+/// A pattern matches no name that begins with a dot unless it does so itself, and a file of secrets is only matched by its whole
+/// name.
+pub fn part_matches(part: &str, name: &str) -> bool {
+    if part == name {
+        return true;
+    }
+    let is_secret = name.get(..SECRETS.len()).is_some_and(|beginning| beginning.eq_ignore_ascii_case(SECRETS));
+    if is_secret || name.starts_with('.') && !part.starts_with('.') || is_plain(part) {
+        return false;
+    }
+    fast_glob::glob_match(part, name)
 }
 
 /// Whether a path is one place that may be read below this root: a glob that matches only itself.
@@ -290,11 +342,45 @@ mod tests {
             ("project:.claude2/a", "project:.claude/**", false),
             ("project:**", "project:.claude/**", false),
             ("agent:a", "project:**", false),
-            ("project:a/b/c", "project:a/*/**", false),
-            ("project:a.md", "project:*.md", false),
+            ("project:a/b/c", "project:a/*/**", true),
+            ("project:a/.b/c", "project:a/*/**", false),
+            ("project:a/b", "project:a/*/**", false),
+            ("project:a.md", "project:*.md", true),
+            ("project:docs/*.md", "project:**/*.md", true),
+            ("project:docs/**/*.md", "project:**/*.md", true),
+            ("project:docs/a.md", "project:**/*.md", true),
+            ("project:a.md", "project:**/*.md", true),
+            ("project:a.txt", "project:**/*.md", false),
+            ("project:docs/*", "project:**/*.md", false),
+            ("project:docs/**", "project:**/*.md", false),
+            ("project:.a.md", "project:*.md", false),
+            ("project:.env.md", "project:.*.md", false),
+            ("project:.x/a.md", "project:**/*.md", false),
+            ("project:*/a.md", "project:**/*.md", false),
+            ("project:*/x", "project:**", false),
+            ("project:t*/x", "project:**", false),
+            ("project:d*/x", "project:**", true),
+            ("project:*", "project:*", true),
+            ("project:*.md", "project:*", false),
+            ("project:a/b", "project:*", false),
+            ("project:**/a/**/b", "project:**/b", true),
+            ("project:**/b", "project:**/a/**/b", false),
+            ("project:x/a/y/b", "project:**/a/**/b", true),
+            ("project:a/b", "project:**/a/**/b", true),
+            ("home:.agents/skills/x/SKILL.md", "home:.agents/skills/**/SKILL.md", true),
         ] {
             assert_eq!(within(scope, other), expected, "{scope} within {other}");
         }
+    }
+
+    #[test]
+    fn hostile_globs_are_compared_in_bounded_time() {
+        let many = format!("project:{}x", "**/".repeat(MAX_GLOB_PARTS - 1));
+        let scope = ReadScope::parse(&many).unwrap();
+        let other = ReadScope::parse(&many.replace('x', "y")).unwrap();
+        let began = std::time::Instant::now();
+        assert!(!scope.is_within(&other));
+        assert!(began.elapsed() < std::time::Duration::from_millis(100));
     }
 
     #[test]

@@ -89,7 +89,7 @@ pub(crate) struct GuestRecord {
     /// What it tried without a grant or beyond a limit, with how often.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) refused: Vec<String>,
-    /// What it looked at beside files of `.omc`, with how often: `read`, `git`.
+    /// What it looked at beside files of `.omc`, with how often: `read`, `git`, `transcript`, `env`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) used: Vec<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -420,15 +420,20 @@ fn older_trail(folder: &Path, age: u32) -> PathBuf {
     folder.join(format!("trail.{age}.jsonl"))
 }
 
+/// The trail's files, oldest first, whether or not they are there.
+pub(crate) fn files(folder: &Path) -> impl Iterator<Item = PathBuf> {
+    let older = (1..=KEPT_TRAILS).rev().map(|age| older_trail(folder, age));
+    older.chain([folder.join(TRAIL)])
+}
+
 /// The trail's records, oldest first; lines that are no records are left out.
 ///
 /// # Errors
 ///
 /// What the file system says, except that a missing trail is an empty one.
 pub(crate) fn read(folder: &Path) -> io::Result<Vec<Record>> {
-    let older = (1..=KEPT_TRAILS).rev().map(|age| older_trail(folder, age));
     let mut records = Vec::new();
-    for path in older.chain([folder.join(TRAIL)]) {
+    for path in files(folder) {
         let mut text = String::new();
         match File::open(&path) {
             Ok(file) => file.take(2 * MAX_TRAIL_BYTES).read_to_string(&mut text)?,

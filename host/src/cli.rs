@@ -6,11 +6,15 @@
 
 mod audit;
 mod check;
+mod difference;
 mod explain;
 mod guests;
 mod hook;
 mod log;
+mod net;
 mod table;
+mod telemetry;
+mod terminal;
 
 use std::ffi::OsString;
 use std::io::Write as _;
@@ -60,9 +64,12 @@ enum Command {
     /// Say which hooks of a hooks file an agent runs, skips or chokes on
     #[command(after_help = check::EXAMPLES)]
     Check(check::Args),
-    /// List, add and remove guests
+    /// List, add, change and remove guests
     #[command(subcommand)]
     Guests(guests::Command),
+    /// Send the audit trail to where the operator wants it
+    #[command(subcommand)]
+    Telemetry(telemetry::Command),
 }
 
 /// Runs the command line. `began` is when the process started.
@@ -92,6 +99,7 @@ pub fn run(args: Vec<OsString>, began: Instant) -> ExitCode {
         Command::Log(args) => log::run(&args, &paths),
         Command::Check(args) => check::run(&args, &env),
         Command::Guests(command) => guests::run(command, &paths),
+        Command::Telemetry(command) => telemetry::run(command, &paths),
     }));
     match outcome {
         Ok(Ok(in_order)) => ExitCode::from(if in_order { 0 } else { FAILURE }),
@@ -109,6 +117,18 @@ fn warn(problems: impl IntoIterator<Item = String>) {
     for problem in problems {
         let _ = writeln!(std::io::stderr(), "omc-host: {}", crate::text::inert(&problem));
     }
+}
+
+/// A program that ships beside this one. No configuration, project or variable names another.
+fn beside(program: &str, flag: &str) -> anyhow::Result<std::path::PathBuf> {
+    use anyhow::Context as _;
+    let own = std::env::current_exe().context("failed to find this program's own folder")?;
+    let beside = own.with_file_name(format!("{program}{}", std::env::consts::EXE_SUFFIX));
+    if !beside.is_file() {
+        let beside = beside.display();
+        anyhow::bail!("the program `{beside}` is not there; it ships beside `omc-host`, or name it with {flag}");
+    }
+    Ok(beside)
 }
 
 /// Whether the reader of the output has gone away, as `head` does: that is its good right.

@@ -12,6 +12,8 @@
 //! The payload, the project and, through a project's settings, the environment are hostile. See [`paths`] for what an
 //! environment variable is believed, [`project`] for what a project's file may say, and [`guest_settings`] for the keys.
 
+pub(crate) mod audit_policy;
+pub(crate) mod edit;
 pub mod env;
 pub(crate) mod file;
 pub mod guest_settings;
@@ -29,7 +31,7 @@ pub use env::{Env, EnvVars};
 pub use guest_settings::GuestSettings;
 pub use kill_switch::{KillSwitch, Occasion};
 pub use limits::{Limit, Limits};
-pub use operator::{GuestPolicy, Settings, Switch};
+pub use operator::{GuestPolicy, Settings, Switch, Telemetry};
 pub use options::CAPABILITIES;
 pub use paths::Paths;
 pub use problem::Problem;

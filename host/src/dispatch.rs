@@ -252,9 +252,11 @@ fn call(handlers: &[Handler], event: &Arc<Event>, surroundings: &Arc<Surrounding
         withheld.extend(surroundings.withheld());
         let grants = Grants::of(&guest.requests(), guest.granted(), &withheld);
         let paths = surroundings.config.paths.clone();
+        let is_refused =
+            matches!(&guest, Guest::Installed(guest) if !surroundings.config.settings.admits_signer(guest.signer()));
         Call {
             imports: guest.imports(),
-            code: Box::new(move || guest.code(&paths)),
+            code: Box::new(move || if is_refused { Err(unsigned()) } else { guest.code(&paths) }),
             event: Arc::clone(event),
             surroundings: Arc::clone(surroundings),
             grants,
@@ -263,6 +265,13 @@ fn call(handlers: &[Handler], event: &Arc<Event>, surroundings: &Arc<Surrounding
         }
     });
     Runtime::default().call_all(calls.collect(), deadline)
+}
+
+/// What keeps a guest from being called that has not the signature which an operator requires.
+fn unsigned() -> Fault {
+    let why =
+        "it has no signature by a key of `require-signature`; see `omc-host audit`, and add it again when it is signed";
+    Fault::new(FaultKind::Signature, why)
 }
 
 /// An error and what caused it, for the trail.

@@ -111,6 +111,25 @@ pub(crate) fn explain(imports: &[String], exports: &[String]) -> Option<Mismatch
     })
 }
 
+/// The version of `omc:hook` that a component is built for: the latest of those that it names.
+pub(crate) fn built_for<'a>(imports: &'a [String], exports: &'a [String]) -> Option<&'a str> {
+    versions(imports, exports).max_by_key(|version| number(version))
+}
+
+/// Whether a text is the name of an interface, without a version: `wasi:sockets/tcp`.
+pub(crate) fn is_interface_name(text: &str) -> bool {
+    let is_word =
+        |word: &str| !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
+    text.split_once(':')
+        .and_then(|(namespace, rest)| Some((namespace, rest.split_once('/')?)))
+        .is_some_and(|(namespace, (package, interface))| [namespace, package, interface].into_iter().all(is_word))
+}
+
+/// Whether an import is of this interface, in whatever version.
+pub(crate) fn is_of(import: &str, interface: &str) -> bool {
+    split(import).0 == interface
+}
+
 /// The versions of `omc:hook` among some names.
 fn versions<'a>(imports: &'a [String], exports: &'a [String]) -> impl Iterator<Item = &'a str> {
     imports.iter().chain(exports).filter(|name| is_ours(name)).map(|name| split(name).1)

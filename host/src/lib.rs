@@ -15,6 +15,8 @@ mod policy;
 pub mod protocol;
 mod registry;
 mod runtime;
+mod signature;
 mod spill;
 mod surroundings;
+mod telemetry;
 mod text;

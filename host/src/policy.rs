@@ -44,9 +44,17 @@ impl Grants {
             None => requested.clone(),
             Some(granted) => granted.iter().filter(|grant| covers(&requested, grant)).collect(),
         };
-        for capability in given.into_iter().filter(|capability| !withheld.contains(capability.name())) {
+        for capability in given {
             match capability {
-                Capability::Omc(scopes) => grants.dirs.extend(scopes.iter().cloned()),
+                Capability::Omc(scopes) => {
+                    for scope in scopes.iter().cloned().chain(narrowings(&requested, scopes)) {
+                        // Each of the two directories can be withheld by itself.
+                        if !withheld.contains(scope.preopen.capability()) && !grants.dirs.contains(&scope) {
+                            grants.dirs.push(scope);
+                        }
+                    }
+                }
+                withheld_as_a_whole if withheld.contains(withheld_as_a_whole.name()) => {}
                 Capability::Env(names) => grants.env.extend(names.iter().cloned()),
                 Capability::Read(scopes) => grants.read.extend(scopes.iter().cloned()),
                 Capability::SessionEnvironment(names) => grants.session_environment.extend(names.iter().cloned()),
@@ -99,10 +107,8 @@ impl Grants {
 pub(crate) fn covers(requested: &[&Capability], grant: &Capability) -> bool {
     match grant {
         Capability::Omc(scopes) => scopes.iter().all(|scope| {
-            requested.iter().any(|request| match request {
-                Capability::Omc(asked) => asked.iter().any(|asked| contains(asked, scope)),
-                _ => false,
-            })
+            let access = dirs(requested).filter(|asked| holds(asked, scope)).max_by_key(|asked| rank(asked));
+            access.is_some_and(|asked| asked.access == Access::ReadWrite || scope.access == Access::ReadOnly)
         }),
         Capability::Read(scopes) => scopes.iter().all(|scope| {
             requested.iter().any(|request| match request {
@@ -123,13 +129,39 @@ pub(crate) fn covers(requested: &[&Capability], grant: &Capability) -> bool {
     }
 }
 
-/// Whether a requested part of a directory holds another, with no less access.
-fn contains(asked: &DirScope, scope: &DirScope) -> bool {
-    let below = match scope.path.strip_prefix(asked.path.as_str()) {
-        Some(rest) => asked.path.is_empty() || rest.is_empty() || rest.starts_with('/'),
+/// All parts of directories that are requested.
+fn dirs<'a>(requested: &'a [&Capability]) -> impl Iterator<Item = &'a DirScope> {
+    requested.iter().flat_map(|request| match request {
+        Capability::Omc(scopes) => scopes.as_slice(),
+        _ => &[],
+    })
+}
+
+/// Where a guest asks for less inside of what it is granted: a folder that it wants to read only stays so, whether or not the
+/// person who granted the folder around it named it as well.
+fn narrowings(requested: &[&Capability], granted: &[DirScope]) -> Vec<DirScope> {
+    let is_inside = |asked: &&DirScope| {
+        asked.access == Access::ReadOnly
+            && granted
+                .iter()
+                .any(|scope| scope.access == Access::ReadWrite && holds(scope, asked) && scope.path != asked.path)
+            && !granted.contains(asked)
+    };
+    dirs(requested).filter(is_inside).cloned().collect()
+}
+
+/// Whether one part of a directory is another one or has it inside.
+fn holds(outer: &DirScope, inner: &DirScope) -> bool {
+    let below = match inner.path.strip_prefix(outer.path.as_str()) {
+        Some(rest) => outer.path.is_empty() || rest.is_empty() || rest.starts_with('/'),
         None => false,
     };
-    asked.preopen == scope.preopen && below && (asked.access == Access::ReadWrite || scope.access == Access::ReadOnly)
+    outer.preopen == inner.preopen && below
+}
+
+/// Of several requested parts around a path the longest decides; of two equal ones the one that may write.
+fn rank(scope: &DirScope) -> (usize, bool) {
+    (scope.path.len(), scope.access == Access::ReadWrite)
 }
 
 /// What it means that a required guest could not judge: a refusal where the event asks if something may be done, elsewhere a
@@ -194,11 +226,29 @@ mod tests {
     }
 
     #[test]
+    fn a_folder_that_a_guest_asks_to_read_only_is_not_written_under_any_grant() {
+        let asked = [request("omc", &["rw:/omc", "ro:/omc/policy", "rw:/omc/policy/own"])];
+        let given = |scope: &[&str]| {
+            let grants = grants(&asked, &[request("omc", scope)], &[]);
+            grants.dirs.iter().map(ToString::to_string).collect::<Vec<_>>()
+        };
+        assert_eq!(given(&["rw:/omc"]), ["rw:/omc", "ro:/omc/policy"]);
+        assert_eq!(given(&["rw:/omc/policy"]), [""; 0], "more than it asks for");
+        assert_eq!(given(&["rw:/omc/policy/own"]), ["rw:/omc/policy/own"]);
+        assert_eq!(given(&["ro:/omc/policy"]), ["ro:/omc/policy"]);
+        assert_eq!(given(&["rw:/omc/guests/x"]), ["rw:/omc/guests/x"]);
+    }
+
+    #[test]
     fn what_is_withheld_is_not_given_to_anybody() {
         let asked = [request("omc", &["rw:/omc"]), request("transcript", &[])];
         let first_party = Grants::of(&asked, None, &BTreeSet::from(["transcript"]));
         assert!(first_party.writes_project() && !first_party.transcript);
         assert_eq!(grants(&asked, &asked, &["omc", "transcript"]), Grants::default());
+        let both = [request("omc", &["rw:/omc", "ro:/omc-user"])];
+        for (withheld, left) in [("omc", "omc ro:/omc-user"), ("omc-user", "omc rw:/omc")] {
+            assert_eq!(grants(&both, &both, &[withheld]).describe(), [left]);
+        }
     }
 
     #[test]

@@ -22,8 +22,11 @@ use crate::surroundings::Surroundings;
 
 pub(crate) use cache::{compiler_beside, mend};
 pub(crate) use faults::{Faults, Outcome, Streak};
-pub(crate) use installed::{InstallError, Installed, Lock, install, parse_grant, remove};
-pub(crate) use trust::create_private_dir;
+pub(crate) use installed::{
+    Agreement, Candidate, InstallError, Installed, Lock, change_grants, in_parts, install, merged, parse_grant, remove,
+    signature_beside, strays, without,
+};
+pub(crate) use trust::{Durability, Locked, create_private_dir, lock_dir, open_private, replace_private};
 
 /// A guest inside this binary. The table is written by the build script.
 pub(crate) struct Embedded {

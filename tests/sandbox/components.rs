@@ -25,34 +25,10 @@ pub(crate) fn puppet_with(names: &[(&str, &str)]) -> Vec<u8> {
     bytes
 }
 
-/// The puppet with another manifest, as a packer puts one on.
-pub(crate) fn with_manifest(manifest: &Value) -> Vec<u8> {
-    let mut bytes = fs::read(component("puppet")).expect("the puppet is built");
-    let (name, text) = ("omc:manifest", manifest.to_string());
-    let mut content = leb128(name.len());
-    content.extend([name.as_bytes(), text.as_bytes()].concat());
-    bytes.push(0);
-    bytes.extend(leb128(content.len()));
-    bytes.extend(content);
-    bytes
-}
-
-fn leb128(mut number: usize) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    loop {
-        let low = u8::try_from(number % 128).expect("a remainder of 128 fits");
-        number /= 128;
-        bytes.push(if number == 0 { low } else { low | 0x80 });
-        if number == 0 {
-            return bytes;
-        }
-    }
-}
-
 /// Adds a guest from a file.
 pub(crate) fn adding(world: &World, file: &str) -> Run {
     let mut command = world.host(["guests", "add", file]);
-    command.arg("--compiler").arg(compiler());
+    command.args(["--yes", "--compiler"]).arg(compiler());
     Running::start(command, Vec::new()).finish()
 }
 

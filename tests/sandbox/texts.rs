@@ -2,7 +2,8 @@
 
 use serde_json::{Value, json};
 
-use crate::components::{adding, with_manifest};
+use crate::components::adding;
+use crate::packed::with_manifest;
 use crate::world::World;
 use crate::{act, configure, printed, run, world_with_puppet};
 

@@ -11,6 +11,8 @@ use anyhow::{Context as _, Result, bail};
 
 /// The target of every guest.
 const GUEST_TARGET: &str = "wasm32-wasip2";
+/// The profile of the programs beside the host: optimised, and built more quickly than a release.
+pub(crate) const QUICK: &str = "compiler";
 /// Crates below `guests/` that are no guests.
 const LIBRARIES: &[&str] = &["sdk", "state", "turn"];
 
@@ -64,7 +66,7 @@ impl Workspace {
     }
 }
 
-/// Builds `omc-host` for use and returns its path. The ahead-of-time compiler is put beside it.
+/// Builds `omc-host` for use and returns its path. The programs that it starts are put beside it.
 pub(crate) fn release() -> Result<PathBuf> {
     let workspace = Workspace::find()?;
     let guests = guests(&workspace)?;
@@ -81,6 +83,7 @@ pub(crate) fn release() -> Result<PathBuf> {
     let host = folder.join(executable("omc-host"));
     copy_if_newer(&workspace.target.join(&triple).join("release").join(executable("omc-host")), &host)?;
     copy_if_newer(&guests.compiler, &folder.join(executable("omc-compiler")))?;
+    copy_if_newer(&net(&workspace)?, &folder.join(executable("omc-net")))?;
     Ok(host)
 }
 
@@ -94,13 +97,28 @@ fn can_link_statically(triple: &str) -> bool {
     triple.ends_with("-linux-gnu") && finds_archive().is_some()
 }
 
+/// Builds the program that opens sockets and returns its path.
+///
+/// Once, for use and for tests: its libraries take longer than all the rest, and none of them is the host's.
+pub(crate) fn net(workspace: &Workspace) -> Result<PathBuf> {
+    run(workspace.cargo(None).args(["build", "--profile", QUICK, "--package", "omc-net"]))?;
+    Ok(workspace.target.join(QUICK).join(executable("omc-net")))
+}
+
+/// Prints where an OCI registry for tests is; fetches one where there is none.
+pub(crate) fn registry(workspace: &Workspace) -> Result<PathBuf> {
+    let script = workspace.root.join("scripts/test-registry.sh");
+    let printed = output(Command::new("bash").arg(script).arg(workspace.target.join("registry")))?;
+    Ok(printed.trim().into())
+}
+
 /// Builds all guests for wasm and compiles the first-party ones for this machine.
 pub(crate) fn guests(workspace: &Workspace) -> Result<Guests> {
     let (first_party, for_tests) = (workspace.guests_in("guests")?, workspace.guests_in("tests/guests")?);
     let wasm = build_wasm(workspace, first_party.iter().chain(&for_tests))?;
 
-    run(workspace.cargo(None).args(["build", "--profile", "compiler", "--package", "omc-compiler"]))?;
-    let compiler = workspace.target.join("compiler").join(executable("omc-compiler"));
+    run(workspace.cargo(None).args(["build", "--profile", QUICK, "--package", "omc-compiler"]))?;
+    let compiler = workspace.target.join(QUICK).join(executable("omc-compiler"));
 
     let aot = workspace.target.join("aot").join(host_triple()?);
     fs::create_dir_all(&aot).with_context(|| format!("failed to create `{}`", aot.display()))?;

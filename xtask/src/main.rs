@@ -24,7 +24,7 @@ struct Args {
 
 #[derive(Debug, Subcommand)]
 enum Task {
-    /// Build all that is needed: guests, ahead-of-time compiler, `target/release/omc-host`
+    /// Build all that is needed: guests, `omc-host` and the programs beside it, in `target/release`
     Build,
     /// Build only the guests and their compiler, after which plain `cargo build` and `cargo clippy` work
     Guests,

@@ -9,7 +9,7 @@ use crate::build::{self, Guests, Workspace, run};
 
 /// Packages that are built natively.
 const NATIVE: &[&str] =
-    &["omc-artifact", "omc-fuzz", "omc-host", "omc-guest", "omc-state", "omc-tool", "omc-turn", "xtask"];
+    &["omc-artifact", "omc-fuzz", "omc-host", "omc-guest", "omc-net", "omc-state", "omc-tool", "omc-turn", "xtask"];
 
 /// How many tests passed and failed.
 #[derive(Default)]
@@ -66,13 +66,17 @@ fn step(name: &str) -> Result<()> {
 fn tests(workspace: &Workspace, guests: &Guests) -> Result<Count> {
     let mut cargo = workspace.cargo(Some(guests));
     // Without the compiler, which has no tests of its own and would lend the host its features.
-    cargo.args(["test", "--workspace", "--exclude=omc-compiler", "--no-fail-fast"]);
+    // The program that opens sockets has its own, built as it is used: its libraries are not built twice.
+    cargo.args(["test", "--workspace", "--exclude=omc-compiler", "--exclude=omc-net", "--no-fail-fast"]);
     // Property tests try the same values in every run here, so that a change is judged by what it changes; without this variable
     // they try others each time.
     cargo.env("PROPTEST_RNG_SEED", "1");
     // What end-to-end tests need beside the host itself.
     cargo.env("OMC_TEST_WASM_DIR", &guests.wasm).env("OMC_TEST_COMPILER", &guests.compiler);
-    counted(&mut cargo)
+    cargo.env("OMC_TEST_NET", build::net(workspace)?).env("OMC_TEST_REGISTRY", build::registry(workspace)?);
+    let all = counted(&mut cargo)?;
+    let net = counted(workspace.cargo(None).args(["test", "--profile", build::QUICK, "--package", "omc-net"]))?;
+    Ok(Count { passed: all.passed + net.passed, failed: all.failed + net.failed })
 }
 
 /// Runs `cargo test`, passes on what it prints, and adds up its result lines.

@@ -291,6 +291,7 @@ impl wit::environment::Host for GuestState {
             self.refuse(&format!("env {}", text::cut_to_bytes(&name, MAX_NAMED_BYTES)));
             return Ok(Err(AccessError::Denied));
         }
+        self.uses("env");
         Ok(match Surroundings::variable(&name) {
             Some(value) if value.len() > MAX_VARIABLE_BYTES => Err(AccessError::TooLarge),
             value => Ok(value),
@@ -304,6 +305,7 @@ impl wit::transcript::Host for GuestState {
             self.refuse("transcript");
             return Ok(Err(AccessError::Denied));
         }
+        self.uses("transcript");
         Ok(transcript::tail(self.event.transcript_path(), max_bytes))
     }
 }

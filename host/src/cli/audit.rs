@@ -1,28 +1,35 @@
-//! `omc-host audit`: what each guest can do.
+//! `omc-host audit`: what each guest can do, what of it is used, and whether a policy holds.
+
+mod report;
+mod shown;
 
 use std::io::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
-use omc_artifact::{Capability, Component, Manifest};
-use serde::Serialize;
+use omc_artifact::Component;
 
-use super::table::table;
-use crate::config::paths::SYSTEM_CONFIG_FILE;
-use crate::config::{Paths, Settings};
-use crate::interfaces::{self, Import, Mismatch};
-use crate::policy::Grants;
-use crate::registry::{Guest, Registry};
+use super::difference::{self, Difference, Side};
+use super::log;
+use crate::audit::Record;
+use crate::config::Paths;
+use crate::config::audit_policy::AuditPolicy;
+use crate::registry::{Registry, signature_beside};
 use crate::text::inert;
+
+use report::{Context, Subject};
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
   omc-host audit                    all guests
   omc-host audit keyword-detector   one of them
   omc-host audit ./guest.wasm       a file, before it is added
-  omc-host audit --json             for programs
+  omc-host audit --policy ci.toml   for CI: the exit status says whether it holds
+  omc-host audit --diff guard ./guard-2.wasm
+  omc-host audit --json             for programs; docs/audit.md describes it
 
-The exit status is 1 if a guest imports something it does not request, or requests something this version cannot give.";
+The exit status is 1 if a guest imports something it does not request, requests something this version cannot give, has a
+signature that does not fit, or breaks the policy; with --diff if the new one can do more than the old one.";
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
@@ -31,188 +38,89 @@ pub(super) struct Args {
     /// Print JSON
     #[arg(long)]
     json: bool,
-}
-
-/// What one guest can do.
-#[derive(Debug, Serialize)]
-#[serde(rename_all = "kebab-case")]
-struct Report {
-    name: String,
-    version: String,
-    digest: String,
-    /// `built-in`, `installed`, or the file's path.
-    source: String,
-    enabled: bool,
-    subscriptions: Vec<String>,
-    imports: Imports,
-    requested: Vec<Requested>,
-    /// What of it is granted, `capability scope…` each.
-    granted: Vec<String>,
-    /// What does not fit together.
-    findings: Vec<String>,
-}
-
-/// A component's imports by what they mean.
-#[derive(Debug, Default, Serialize)]
-#[serde(rename_all = "kebab-case")]
-struct Imports {
-    /// Of `omc:hook`, always granted.
-    always: Vec<String>,
-    /// Of `omc:hook`, each a capability.
-    capability: Vec<String>,
-    /// Of WASI: what the language's runtime imports, asked for or not. Files are only what `omc` grants, sockets are denied.
-    runtime: Vec<String>,
-    /// Anything else: this host has no such interface.
-    unknown: Vec<String>,
-}
-
-#[derive(Debug, Serialize)]
-struct Requested {
-    capability: String,
-    scope: Vec<String>,
-    reason: String,
+    /// Judge the guests by this file as well
+    #[arg(long, value_name = "FILE")]
+    policy: Option<PathBuf>,
+    /// Show what is different between two guests, each a name or a file
+    #[arg(long, num_args = 2, value_names = ["OLD", "NEW"], conflicts_with_all = ["guest", "policy"])]
+    diff: Option<Vec<String>>,
 }
 
 pub(super) fn run(args: &Args, paths: &Paths) -> Result<bool> {
-    let registry = Registry::load(paths);
-    if let Some(problem) = registry.problem {
+    let mut registry = Registry::load(paths);
+    if let Some(problem) = registry.problem.take() {
         return Err(problem.into());
     }
-    let settings = Settings::load(SYSTEM_CONFIG_FILE.as_ref(), paths.user_config_file().as_deref(), None);
-    super::warn(settings.problems.iter().map(ToString::to_string));
-    let reports = match &args.guest {
-        None => registry.guests().map(|guest| of_guest(&guest, &settings)).collect(),
-        Some(named) => match registry.guests().find(|guest| guest.name() == named) {
-            Some(guest) => vec![of_guest(&guest, &settings)],
-            None => vec![of_file(named)?],
-        },
+    if let Some([old, new]) = args.diff.as_deref() {
+        return diff(&find(&registry, old)?, &find(&registry, new)?, args.json);
+    }
+    let settings = super::guests::settings(paths);
+    let policy = args.policy.as_deref().map(load_policy).transpose()?;
+    let subjects = match &args.guest {
+        None => registry.guests().map(Subject::Guest).collect(),
+        Some(named) => vec![find(&registry, named)?],
     };
+    let records: Vec<Record> = if paths.state_dir.is_some() { log::read(paths)? } else { Vec::new() };
+    let mut trusted = settings.trusted_keys();
+    trusted.extend(policy.iter().flat_map(AuditPolicy::publishers).cloned());
+    let context = Context {
+        paths,
+        settings: &settings,
+        faults: &registry.faults,
+        records: &records,
+        trusted: &trusted,
+        policy: policy.as_ref(),
+    };
+    let reports: Vec<_> = subjects.iter().map(|subject| report::of(subject, &context)).collect();
     let mut stdout = std::io::stdout().lock();
     if args.json {
         writeln!(stdout, "{}", crate::text::inert_json(serde_json::to_string_pretty(&reports)?))?;
+    } else if let ([report], Some(_)) = (reports.as_slice(), &args.guest) {
+        write!(stdout, "{}", shown::whole(report))?;
     } else {
-        writeln!(stdout, "{}", render(&reports))?;
+        writeln!(stdout, "{}", shown::table(&reports))?;
     }
     Ok(settings.problems.is_empty() && reports.iter().all(|report| report.findings.is_empty()))
 }
 
-fn of_guest(guest: &Guest, settings: &Settings) -> Report {
-    let policy = settings.guest(guest.name());
-    let grants = Grants::of(&guest.requests(), guest.granted(), &policy.withheld);
-    let source = match guest {
-        Guest::FirstParty(_) => "built-in",
-        Guest::Installed(_) => "installed",
-    };
-    let enabled = policy.switch.is_on(guest.is_on_by_default());
-    report(&guest.manifest(), guest.digest(), &guest.imports(), source, enabled, &grants)
+fn load_policy(path: &Path) -> Result<AuditPolicy> {
+    AuditPolicy::load(path).map_err(|problems| {
+        let lines: Vec<_> = problems.iter().map(ToString::to_string).collect();
+        anyhow::anyhow!("the policy cannot be used: {}", lines.join("; "))
+    })
 }
 
-fn of_file(named: &str) -> Result<Report> {
-    let path = PathBuf::from(named);
+/// The guest of that name, or the component in that file.
+fn find(registry: &Registry, named: &str) -> Result<Subject> {
+    if let Some(guest) = registry.guests().find(|guest| guest.name() == named) {
+        return Ok(Subject::Guest(guest));
+    }
+    let path = Path::new(named);
     if !path.is_file() {
         bail!("there is neither a guest nor a file `{named}`; `omc-host guests list` shows the guests");
     }
-    let (component, _) = Component::load(&path).with_context(|| format!("`{named}` is not a guest"))?;
-    let mut report =
-        report(&component.manifest, &component.digest, &component.imports, named, false, &Grants::default());
-    let fits = interfaces::check(&component.imports, &component.exports);
-    // What is missing has been found import by import.
-    if let Err(mismatch @ (Mismatch::Version(_) | Mismatch::WrongWorld)) = fits {
-        report.findings.push(mismatch.to_string());
-    }
-    Ok(report)
+    let (component, bytes) = Component::load(path).with_context(|| format!("`{named}` is not a guest"))?;
+    let signature = signature_beside(path)?;
+    Ok(Subject::File { named: named.to_owned(), component: Box::new(component), bytes, signature })
 }
 
-fn report(
-    manifest: &Manifest,
-    digest: &str,
-    imports: &[String],
-    source: &str,
-    enabled: bool,
-    grants: &Grants,
-) -> Report {
-    let imports = split(imports);
-    let mut findings: Vec<_> =
-        imports.unknown.iter().map(|import| format!("imports `{import}`, which this host does not have")).collect();
-    for import in &imports.capability {
-        if let Import::Capability(capability) = Import::of(import)
-            && !manifest.requests.iter().any(|request| request.capability.name() == capability)
-        {
-            findings.push(format!("imports `{import}` without requesting `{capability}`"));
+fn diff(old: &Subject, new: &Subject, json: bool) -> Result<bool> {
+    let (old, new) = (old.about(), new.about());
+    let side = |about: &report::About| (about.digest.clone(), about.manifest.clone(), about.imports.clone());
+    let ((d1, m1, i1), (d2, m2, i2)) = (side(&old), side(&new));
+    let found = difference::between(
+        Side { digest: &d1, manifest: &m1, imports: &i1 },
+        Side { digest: &d2, manifest: &m2, imports: &i2 },
+    );
+    let mut stdout = std::io::stdout().lock();
+    if json {
+        writeln!(stdout, "{}", crate::text::inert_json(serde_json::to_string_pretty(&found)?))?;
+    } else if found.is_empty() {
+        writeln!(stdout, "nothing is different")?;
+    } else {
+        for line in found.iter().map(Difference::line) {
+            writeln!(stdout, "{}", inert(&line))?;
         }
     }
-    for request in &manifest.requests {
-        if let Capability::Unknown { name, .. } = &request.capability {
-            findings.push(format!("requests `{name}`, which this version cannot give"));
-        }
-    }
-    Report {
-        name: manifest.name.clone(),
-        version: manifest.version.clone(),
-        digest: digest.to_owned(),
-        source: source.to_owned(),
-        enabled,
-        subscriptions: manifest
-            .subscriptions
-            .iter()
-            .map(|wanted| match &wanted.matcher {
-                Some(matcher) => format!("{} {matcher}", wanted.event),
-                None => wanted.event.clone(),
-            })
-            .collect(),
-        imports,
-        requested: manifest
-            .requests
-            .iter()
-            .map(|request| Requested {
-                capability: request.capability.name().to_owned(),
-                scope: request.capability.scope(),
-                reason: request.reason.clone(),
-            })
-            .collect(),
-        granted: grants.describe(),
-        findings,
-    }
-}
-
-fn split(imports: &[String]) -> Imports {
-    let mut split = Imports::default();
-    for import in imports {
-        let list = match Import::of(import) {
-            Import::Always => &mut split.always,
-            Import::Capability(_) => &mut split.capability,
-            Import::Runtime => &mut split.runtime,
-            Import::Unknown => &mut split.unknown,
-        };
-        list.push(import.clone());
-    }
-    split
-}
-
-fn render(reports: &[Report]) -> String {
-    let rows = reports.iter().map(|report| {
-        // Every text of the guest on one line: a line end in it must not look like another entry.
-        let short = |import: &String| inert(import.strip_prefix("omc:hook/").unwrap_or(import));
-        let mut imports: Vec<_> = report.imports.capability.iter().chain(&report.imports.unknown).map(short).collect();
-        imports.push(format!("({} of the language runtime)", report.imports.runtime.len()));
-        let requested = report.requested.iter().map(|request| {
-            let scope = request.scope.join(", ");
-            let separator = if scope.is_empty() { "" } else { " " };
-            inert(&format!("{}{separator}{scope}: {}", request.capability, request.reason))
-        });
-        [
-            format!("{} {}\n{}\n{}", report.name, inert(&report.version), &report.digest[..12], inert(&report.source)),
-            report.subscriptions.iter().map(|wanted| inert(wanted)).collect::<Vec<_>>().join("\n"),
-            imports.join("\n"),
-            requested.collect::<Vec<_>>().join("\n"),
-            report.granted.join("\n"),
-        ]
-    });
-    let mut text = table(["GUEST", "EVENTS", "IMPORTS", "REQUESTED", "GRANTED"], rows);
-    for report in reports {
-        for finding in &report.findings {
-            text.extend(["\nfinding: ", report.name.as_str(), " ", &inert(finding)]);
-        }
-    }
-    text
+    Ok(!found.iter().any(|difference| difference.widens))
 }

@@ -14,8 +14,9 @@ use super::file::{self, ReadError, Writers};
 use super::limits::{Limit, Limits};
 use super::options::{GuestOptions, Loaded, Options, Standing};
 use super::problem::{Problem, ProblemLog};
+use crate::signature::Key;
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Largest configuration file of an operator or user, in bytes; room for thousands of guests.
 pub const MAX_OPERATOR_BYTES: u64 = 256 << 10;
@@ -62,6 +63,17 @@ pub struct GuestPolicy {
     pub withheld: BTreeSet<&'static str>,
 }
 
+/// Where the trail is sent, and what of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Telemetry {
+    /// The base of an OTLP/HTTP endpoint, as written.
+    pub endpoint: String,
+    /// Whether texts of guests, notes, sessions and projects are sent as well.
+    pub texts: bool,
+    /// A file with headers for the endpoint, which may hold secrets.
+    pub headers_file: Option<PathBuf>,
+}
+
 /// The resolved configuration of the host for one event.
 #[derive(Debug, Default)]
 #[non_exhaustive]
@@ -101,6 +113,32 @@ impl Settings {
     /// Whether payloads may be written to the audit trail. They hold secrets.
     pub fn log_payloads(&self) -> bool {
         self.layers.log_payloads()
+    }
+
+    /// The keys whose signatures are believed: those that are required to have signed are, too.
+    pub(crate) fn trusted_keys(&self) -> BTreeSet<Key> {
+        let sound = self.layers.operators().filter(|file| file.standing == Standing::Sound);
+        sound
+            .flat_map(|file| file.trusted_keys.iter().chain(file.require_signature.iter().flatten()))
+            .cloned()
+            .collect()
+    }
+
+    /// Whether a guest of somebody else may run with this signer: each file that requires a signature must name it.
+    pub(crate) fn admits_signer(&self, signer: Option<&str>) -> bool {
+        let required = self.layers.operators().filter_map(|file| file.require_signature.as_ref());
+        required.into_iter().all(|keys| keys.iter().any(|key| Some(key.as_str()) == signer))
+    }
+
+    /// Where the trail is sent; `None` unless an operator says so. The strongest file that names an endpoint decides.
+    pub fn telemetry(&self) -> Option<Telemetry> {
+        let file = self.layers.operators().find(|file| file.telemetry.endpoint.is_some())?;
+        let telemetry = &file.telemetry;
+        (file.standing == Standing::Sound).then(|| Telemetry {
+            endpoint: telemetry.endpoint.clone().unwrap_or_default(),
+            texts: telemetry.texts == Some(true),
+            headers_file: telemetry.headers_file.clone(),
+        })
     }
 
     pub(crate) fn resolve(system: Loaded, user: Loaded, project: Loaded) -> Self {
@@ -444,6 +482,55 @@ mod tests {
         let settings = files.load();
         assert_eq!(settings.guest("g").limits.fuel, 1_000_000_000);
         assert!(settings.problems[0].what.contains("no regular file"), "{:?}", settings.problems);
+    }
+
+    #[test]
+    fn whose_signatures_count_is_said_by_operators_and_each_must_be_satisfied() {
+        let (a, b) = (
+            "RWQf6LRCGA9i53mlYecO4IzT51TGPpvWucNSCh1CBM0QTaLn73Y7GFO3",
+            "RWQf6LRCGA9i5wAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA",
+        );
+        let require = |keys: &[&str]| format!("require-signature = {keys:?}\n");
+        // System, user, project; whether none, A and B may run.
+        for (system, user, project, expected) in [
+            (String::new(), String::new(), String::new(), [true, true, true]),
+            (require(&[a]), String::new(), String::new(), [false, true, false]),
+            (String::new(), require(&[a, b]), String::new(), [false, true, true]),
+            (require(&[a]), require(&[b]), String::new(), [false, false, false]),
+            (require(&[a]), require(&[a, b]), String::new(), [false, true, false]),
+            (require(&[]), String::new(), String::new(), [false, false, false]),
+            (String::new(), String::new(), require(&[a]), [true, true, true]),
+            // What is wrong with a file makes it no less strict.
+            (format!("{}oops", require(&[a])), require(&[b]), String::new(), [false, false, false]),
+            ("require-signature = \"x\"".to_owned(), String::new(), String::new(), [false, false, false]),
+        ] {
+            let settings = settings(&system, &user, &project);
+            let admitted = [None, Some(a), Some(b)].map(|signer| settings.admits_signer(signer));
+            assert_eq!(admitted, expected, "{system} {user} {project}");
+        }
+        let trusted = |system: &str, user: &str, project: &str| settings(system, user, project).trusted_keys().len();
+        let trust = format!("trusted-keys = [\"{a}\"]");
+        assert_eq!((trusted(&trust, &require(&[b]), ""), trusted("", "", &trust)), (2, 0));
+        assert_eq!(trusted("", &format!("{trust}\noops"), ""), 0, "a broken file makes nobody trusted");
+    }
+
+    #[test]
+    fn telemetry_goes_where_an_operator_says_and_nowhere_else() {
+        let at = |endpoint: &str, more: &str| format!("[telemetry]\nendpoint = \"{endpoint}\"\n{more}");
+        let (one, two) = (at("https://one", ""), at("https://two", "texts = true\n"));
+        for (system, user, project, expected) in [
+            ("", "", "", None),
+            (&*one, "", "", Some(("https://one", false))),
+            ("", &*two, "", Some(("https://two", true))),
+            (&*one, &*two, "", Some(("https://one", false))),
+            ("", "", &*two, None),
+            ("", "[telemetry]\ntexts = true\n", "", None),
+            (&*at("https://one", "oops = 1\n"), &*two, "", None),
+        ] {
+            let telemetry = settings(system, user, project).telemetry();
+            let found = telemetry.as_ref().map(|telemetry| (telemetry.endpoint.as_str(), telemetry.texts));
+            assert_eq!(found, expected, "{system} {user} {project}");
+        }
     }
 
     #[cfg(unix)]

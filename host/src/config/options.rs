@@ -7,6 +7,7 @@
 
 use super::limits::Limit;
 use super::problem::{Problem, ProblemLog, quote};
+use crate::signature::Key;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use toml::Spanned;
@@ -64,6 +65,14 @@ impl GuestOptions {
     }
 }
 
+/// `[telemetry]` as written.
+#[derive(Debug, Default)]
+pub(crate) struct TelemetryOptions {
+    pub(crate) endpoint: Option<String>,
+    pub(crate) texts: Option<bool>,
+    pub(crate) headers_file: Option<PathBuf>,
+}
+
 /// A file as written.
 #[derive(Debug)]
 pub(crate) struct Options {
@@ -72,6 +81,11 @@ pub(crate) struct Options {
     pub(crate) limits: LimitOptions,
     pub(crate) guests: BTreeMap<String, GuestOptions>,
     pub(crate) log_payloads: Option<bool>,
+    /// Keys whose signatures are believed.
+    pub(crate) trusted_keys: Vec<Key>,
+    /// Keys of which one must have signed every guest of somebody else.
+    pub(crate) require_signature: Option<Vec<Key>>,
+    pub(crate) telemetry: TelemetryOptions,
 }
 
 impl Options {
@@ -83,6 +97,9 @@ impl Options {
             limits: LimitOptions::new(),
             guests: BTreeMap::new(),
             log_payloads: None,
+            trusted_keys: Vec::new(),
+            require_signature: None,
+            telemetry: TelemetryOptions::default(),
         }
     }
 
@@ -99,6 +116,10 @@ impl Options {
                 "limits" => options.limits = limits(value, log),
                 "guests" => options.guests = guests(value, log),
                 "log-payloads" => options.log_payloads = boolean(key, value, log),
+                "trusted-keys" => options.trusted_keys = keys(key, value, log),
+                // What cannot be read is required all the same: no guest has its signature.
+                "require-signature" => options.require_signature = Some(keys(key, value, log)),
+                "telemetry" => options.telemetry = telemetry(value, log),
                 _ => unknown(key, log),
             }
         }
@@ -113,6 +134,40 @@ impl Options {
         let own = guest.and_then(|guest| self.guests.get(guest)?.limits.get(&limit));
         own.or_else(|| self.limits.get(&limit)).copied()
     }
+}
+
+pub(super) fn keys(key: &Spanned<DeString<'_>>, value: &Spanned<DeValue<'_>>, log: &mut ProblemLog<'_>) -> Vec<Key> {
+    let Some(list) = value.get_ref().as_array() else {
+        wrong_type(key, "a list of public keys", log);
+        return Vec::new();
+    };
+    let read = list.iter().filter_map(|item| {
+        let read = item.get_ref().as_str().and_then(Key::parse);
+        if read.is_none() {
+            let what = "this is no public key of minisign";
+            log.at(item.span().start, what, "write the second line of the `.pub` file, which begins with `RW`");
+        }
+        read
+    });
+    read.collect()
+}
+
+fn telemetry(value: &Spanned<DeValue<'_>>, log: &mut ProblemLog<'_>) -> TelemetryOptions {
+    let mut options = TelemetryOptions::default();
+    for (key, value) in entries("telemetry", value, log) {
+        match name(key) {
+            "endpoint" => options.endpoint = text(key, value, log),
+            "texts" => options.texts = boolean(key, value, log),
+            "headers-file" => {
+                options.headers_file = text(key, value, log).map(PathBuf::from).filter(|path| path.is_absolute());
+                if options.headers_file.is_none() {
+                    wrong_type(key, "an absolute path", log);
+                }
+            }
+            _ => unknown(key, log),
+        }
+    }
+    options
 }
 
 fn guests(value: &Spanned<DeValue<'_>>, log: &mut ProblemLog<'_>) -> BTreeMap<String, GuestOptions> {
@@ -180,7 +235,7 @@ fn withhold(
     withheld
 }
 
-fn limits(value: &Spanned<DeValue<'_>>, log: &mut ProblemLog<'_>) -> LimitOptions {
+pub(super) fn limits(value: &Spanned<DeValue<'_>>, log: &mut ProblemLog<'_>) -> LimitOptions {
     let mut limits = LimitOptions::new();
     for (key, value) in entries("limits", value, log) {
         let Some(limit) = Limit::from_key(name(key)) else {
@@ -221,7 +276,7 @@ fn entries<'a, 'i>(
     entries.into_iter().flatten()
 }
 
-fn name<'a>(key: &'a Spanned<DeString<'_>>) -> &'a str {
+pub(super) fn name<'a>(key: &'a Spanned<DeString<'_>>) -> &'a str {
     key.get_ref()
 }
 
@@ -231,6 +286,14 @@ fn boolean(key: &Spanned<DeString<'_>>, value: &Spanned<DeValue<'_>>, log: &mut 
         wrong_type(key, "`true` or `false`", log);
     }
     boolean
+}
+
+fn text(key: &Spanned<DeString<'_>>, value: &Spanned<DeValue<'_>>, log: &mut ProblemLog<'_>) -> Option<String> {
+    let text = value.get_ref().as_str().map(str::to_owned);
+    if text.is_none() {
+        wrong_type(key, "a text", log);
+    }
+    text
 }
 
 /// A whole number; one too long for any type is as good as the largest.
@@ -244,7 +307,7 @@ fn wrong_type(key: &Spanned<DeString<'_>>, wanted: &str, log: &mut ProblemLog<'_
     log.at(key.span().start, format!("{} must be {wanted}", quote(name(key))), "correct it");
 }
 
-fn unknown(key: &Spanned<DeString<'_>>, log: &mut ProblemLog<'_>) {
+pub(super) fn unknown(key: &Spanned<DeString<'_>>, log: &mut ProblemLog<'_>) {
     log.at(key.span().start, format!("unknown key {}", quote(name(key))), "remove it or correct its name");
 }
 
@@ -319,6 +382,14 @@ mod tests {
                 "[guests.g]\nwithhold = [\"network\"]",
                 "line 2: `network` is no capability; use one of those in the configuration reference",
             ),
+            ("trusted-keys = \"RWQ\"", "line 1: `trusted-keys` must be a list of public keys; correct it"),
+            (
+                "require-signature = [\"RWQ\"]",
+                "line 1: this is no public key of minisign; write the second line of the `.pub` file, which begins with `RW`",
+            ),
+            ("[telemetry]\nendpoint = 1", "line 2: `endpoint` must be a text; correct it"),
+            ("[telemetry]\nheaders-file = \"x\"", "line 2: `headers-file` must be an absolute path; correct it"),
+            ("[telemetry]\npayloads = true", "line 2: unknown key `payloads`; remove it or correct its name"),
             ("[guests.g]\ngrants = 1", "line 2: unknown key `grants`; remove it or correct its name"),
             (
                 "[guests.\"../x\"]\nenabled = true",

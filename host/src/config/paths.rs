@@ -177,13 +177,15 @@ fn lies_inside(path: &Path, folder: &Path) -> bool {
     true
 }
 
+/// Largest file of accounts that is read, in bytes: far above any real one.
+#[cfg(unix)]
+const MAX_PASSWD_BYTES: u64 = 1 << 20;
+
 /// The home folder of this account, which no environment variable changes.
 ///
 /// Only asked when `HOME` is suspect. Accounts that are not in the file (directory services, macOS) have none.
 #[cfg(unix)]
 fn account_home() -> Option<PathBuf> {
-    /// Far above any real file of accounts.
-    const MAX_PASSWD_BYTES: u64 = 1 << 20;
     let passwd = super::file::read(Path::new("/etc/passwd"), MAX_PASSWD_BYTES).ok()??;
     home_in(&passwd.text, rustix::process::geteuid().as_raw())
 }
@@ -191,6 +193,26 @@ fn account_home() -> Option<PathBuf> {
 #[cfg(not(unix))]
 fn account_home() -> Option<PathBuf> {
     None
+}
+
+/// The name of this account, or its number where it has none: for records of who agreed to something.
+#[cfg(unix)]
+pub(crate) fn account_name() -> String {
+    let uid = rustix::process::geteuid().as_raw();
+    let passwd = super::file::read(Path::new("/etc/passwd"), MAX_PASSWD_BYTES).ok().flatten();
+    let name = passwd.and_then(|passwd| {
+        passwd.text.lines().find_map(|line| {
+            let mut fields = line.split(':');
+            let name = fields.next()?;
+            (fields.nth(1)?.parse() == Ok(uid)).then(|| name.to_owned())
+        })
+    });
+    name.unwrap_or_else(|| format!("uid {uid}"))
+}
+
+#[cfg(not(unix))]
+pub(crate) fn account_name() -> String {
+    String::new()
 }
 
 /// The home folder of a user in the text of `/etc/passwd`.

@@ -41,6 +41,15 @@ fn narrow_only(options: &mut Options, log: &mut ProblemLog<'_>) {
     if options.log_payloads.take().is_some() {
         ignore("`log-payloads`");
     }
+    if !options.trusted_keys.is_empty() || options.require_signature.is_some() {
+        options.trusted_keys.clear();
+        options.require_signature = None;
+        ignore("whose signatures count");
+    }
+    let telemetry = std::mem::take(&mut options.telemetry);
+    if telemetry.endpoint.is_some() || telemetry.texts.is_some() || telemetry.headers_file.is_some() {
+        ignore("`telemetry`");
+    }
     for (name, guest) in &mut options.guests {
         if guest.enabled == Some(true) {
             guest.enabled = None;

@@ -23,6 +23,7 @@ use super::installed::{InstallError, Installed};
 use super::trust::{Durability, Locked, PrivateDir, lock_dir, open_private, replace_private};
 use crate::config::Paths;
 use crate::runtime::{Code, Fault, FaultKind};
+use crate::text;
 
 /// Time after which a guest that could not be compiled is tried again by itself. Not sooner, because it costs a processor seconds;
 /// `guests add` tries at once.
@@ -117,7 +118,12 @@ pub(super) fn compile_now(paths: &Paths, component: &str, compiler: &Path) -> Re
     if output.status.success() {
         Ok(())
     } else {
-        Err(InstallError::Compile(String::from_utf8_lossy(&output.stderr).trim().to_owned()))
+        let said = String::from_utf8_lossy(&output.stderr);
+        let said = text::cut_to_bytes(said.trim(), usize::try_from(MAX_FAILURE_BYTES).unwrap_or(usize::MAX));
+        Err(InstallError::Compile(match said {
+            "" => format!("`{}` ended with {} and said nothing", compiler.display(), output.status),
+            said => said.to_owned(),
+        }))
     }
 }
 

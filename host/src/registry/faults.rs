@@ -291,6 +291,7 @@ mod tests {
             (FaultKind::Exit, true),
             (FaultKind::EventDeadline, false),
             (FaultKind::NotCompiled, false),
+            (FaultKind::Signature, false),
             (FaultKind::Input, false),
             (FaultKind::Host, false),
         ] {

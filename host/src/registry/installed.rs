@@ -1,7 +1,8 @@
-//! Guests of others: the lock file, adding and removing.
+//! Guests of others: the lock file, adding and removing, and what is granted to them.
 //!
 //! The guest's bytes lie in the data folder under their digest, its compiled code in the [`cache`]. The lock file says which guests there are and what was agreed to. It names digests, so that other bytes are another guest.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
@@ -19,6 +20,7 @@ use crate::interfaces::{self, Mismatch};
 use crate::policy;
 use crate::protocol::matcher::Matcher;
 use crate::runtime::{self, Code, Fault};
+use crate::signature::{self, Key, MAX_SIGNATURE_BYTES, SignatureError, Signer};
 
 /// Largest lock file that is read, in bytes: hundreds of guests.
 const MAX_LOCK_BYTES: u64 = 4 * 1024 * 1024;
@@ -28,15 +30,27 @@ const LOCK_VERSION: u32 = 1;
 /// How long a command waits for another one that is changing the lock file: that is a matter of milliseconds.
 const WAIT_FOR_LOCK: Duration = Duration::from_secs(10);
 
+/// What is appended to a component's name for the file with its signature.
+const SIGNATURE_EXTENSION: &str = ".minisig";
+
 /// A guest of somebody else, as the lock file has it.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub(crate) struct Installed {
     /// SHA-256 of the component's bytes, in hex.
     pub(crate) digest: String,
-    /// Where it came from, for people.
+    /// Where it came from, and where `guests update` looks: a file, a folder, or `oci://REFERENCE`.
     pub(crate) source: String,
-    /// When it was agreed to.
+    /// The digest of the registry's artifact that it was taken from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) artifact: Option<String>,
+    /// When it was last agreed to, or to a change of its grants.
     pub(crate) added: String,
+    /// Whose account that was.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub(crate) by: String,
+    /// The signature that came with it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) signature: Option<Signed>,
     /// What it said about itself then. It cannot change without another digest.
     pub(crate) manifest: Manifest,
     /// What it imports.
@@ -44,6 +58,33 @@ pub(crate) struct Installed {
     /// What the operator agreed to.
     #[serde(with = "grants")]
     pub(crate) grants: Vec<Capability>,
+}
+
+/// A signature, and the key with which it was checked when the guest was added.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub(crate) struct Signed {
+    /// The text of the `.minisig` file.
+    pub(crate) text: String,
+    /// The trusted key; none if the signer was not known then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) signer: Option<String>,
+}
+
+/// A component that somebody offers, read once: what is shown, agreed to and installed are the same bytes.
+pub(crate) struct Candidate {
+    pub(crate) component: Component,
+    bytes: Vec<u8>,
+    pub(crate) source: String,
+    pub(crate) artifact: Option<String>,
+    signature: Option<String>,
+    pub(crate) signer: Signer,
+}
+
+/// What a person agreed to.
+pub(crate) struct Agreement {
+    pub(crate) grants: Vec<Capability>,
+    pub(crate) by: String,
+    pub(crate) at: String,
 }
 
 /// The lock file.
@@ -68,8 +109,12 @@ pub(crate) enum InstallError {
         "the lock file `{path}` has format {version}, and this host knows format {LOCK_VERSION}; use a newer omc-host"
     )]
     Newer { path: PathBuf, version: u32 },
+    #[error("there is no file `{path}`")]
+    NotThere { path: PathBuf },
     #[error("`{path}` is not a guest")]
     NotAGuest { path: PathBuf, source: ComponentError },
+    #[error("the signature `{path}` is refused")]
+    Signature { path: PathBuf, source: SignatureError },
     #[error("the name `{0}` belongs to a guest of omc-host itself; the author must choose another")]
     Reserved(String),
     #[error("the guest `{guest}` subscribes to `{event}` with a matcher that cannot be used: {problem}")]
@@ -84,6 +129,12 @@ pub(crate) enum InstallError {
     Compile(String),
     #[error("there is no guest `{0}`; `omc-host guests list` shows those there are")]
     Unknown(String),
+    #[error("the guest `{guest}` is not granted `{grant}`; `omc-host audit {guest}` shows its grants")]
+    NotGranted { guest: String, grant: String },
+    #[error(
+        "`{grant}` is a part of what the guest `{guest}` is granted: revoke the whole, `{whole}`, and grant what is to remain"
+    )]
+    PartOfAGrant { guest: String, grant: String, whole: String },
 }
 
 /// The one member that the lock files of all versions have.
@@ -149,19 +200,140 @@ impl Installed {
     pub(super) fn code(&self, paths: &Paths) -> Result<Code, Fault> {
         cache::open(paths, &self.digest)
     }
+
+    /// The trusted key whose signature it had when it was added.
+    pub(crate) fn signer(&self) -> Option<&str> {
+        self.signature.as_ref()?.signer.as_deref()
+    }
+
+    /// Whose signature its bytes have, with the keys that are trusted now.
+    pub(crate) fn verify_signature(&self, paths: &Paths, trusted: &BTreeSet<Key>) -> Result<Signer, String> {
+        let Some(signed) = &self.signature else { return Ok(Signer::None) };
+        let path = cache::component_path(paths, &self.digest).ok_or_else(|| InstallError::NoFolder.to_string())?;
+        let (_, bytes) = Component::load(&path).map_err(|error| format!("its bytes cannot be read: {error}"))?;
+        signature::verify(&bytes, Some(&signed.text), trusted).map_err(|error| error.to_string())
+    }
+
+    /// What is wrong with the guest's files; nothing if they are those that were agreed to and only the user can change them.
+    pub(crate) fn verify(&self, paths: &Paths, trusted: &BTreeSet<Key>) -> Vec<String> {
+        let Some(path) = cache::component_path(paths, &self.digest) else {
+            return vec![InstallError::NoFolder.to_string()];
+        };
+        let mut problems = Vec::new();
+        if let Err(error) = open_private(&path) {
+            problems.push(format!("its component `{}` is not to be trusted: {error}", path.display()));
+        }
+        match Component::load(&path) {
+            Err(error) => problems.push(format!("its component `{}` cannot be read: {error}", path.display())),
+            Ok((component, _)) if component.digest != self.digest => {
+                problems.push(format!("its component `{}` has other bytes than were agreed to", path.display()));
+            }
+            Ok((component, _)) => {
+                if component.manifest != self.manifest || component.imports != self.imports {
+                    problems.push("the lock file says something else about it than its component".to_owned());
+                }
+                problems.extend(check(&component, &self.grants).err().map(|error| error.to_string()));
+            }
+        }
+        problems.extend(cache::open(paths, &self.digest).err().map(|fault| fault.detail));
+        problems.extend(self.verify_signature(paths, trusted).err().map(|why| format!("its signature: {why}")));
+        problems
+    }
+}
+
+/// Files among the guests' that the lock file does not name.
+pub(crate) fn strays(paths: &Paths, lock: &Lock) -> Vec<PathBuf> {
+    let folder = paths.data_dir.as_ref().map(|dir| dir.join("guests"));
+    let entries = folder.and_then(|folder| fs::read_dir(folder).ok()).into_iter().flatten();
+    let is_stray =
+        |path: &PathBuf| !path.file_stem().is_some_and(|stem| lock.guests.iter().any(|guest| *stem == *guest.digest));
+    entries.filter_map(|entry| Some(entry.ok()?.path())).filter(is_stray).collect()
+}
+
+impl Candidate {
+    /// Reads a component from a file, and its signature if there is one beside it.
+    pub(crate) fn read(
+        file: &Path,
+        source: String,
+        artifact: Option<String>,
+        trusted: &BTreeSet<Key>,
+    ) -> Result<Self, InstallError> {
+        let (component, bytes) = Component::load(file).map_err(|source| match source {
+            ComponentError::Read(error) if error.kind() == io::ErrorKind::NotFound => {
+                InstallError::NotThere { path: file.to_owned() }
+            }
+            source => InstallError::NotAGuest { path: file.to_owned(), source },
+        })?;
+        check(&component, &[])?;
+        let path = signature_path(file);
+        let signature = read_signature(&path)?;
+        let signer = signature::verify(&bytes, signature.as_deref(), trusted)
+            .map_err(|source| InstallError::Signature { path, source })?;
+        Ok(Self { component, bytes, source, artifact, signature, signer })
+    }
+
+    /// Sees that nothing is granted beyond the request.
+    pub(crate) fn check_grants(&self, grants: &[Capability]) -> Result<(), InstallError> {
+        check(&self.component, grants)
+    }
+
+    /// The trusted key that signed it.
+    pub(crate) fn signing_key(&self) -> Option<&str> {
+        match &self.signer {
+            Signer::Trusted(key) => Some(key.as_str()),
+            Signer::None | Signer::Unknown(_) => None,
+        }
+    }
+
+    pub(crate) fn size(&self) -> usize {
+        self.bytes.len()
+    }
+}
+
+/// The file with the signature of a component.
+fn signature_path(file: &Path) -> PathBuf {
+    let mut name = file.file_name().unwrap_or_default().to_owned();
+    name.push(SIGNATURE_EXTENSION);
+    file.with_file_name(name)
+}
+
+/// The signature beside a component's file, if there is one.
+pub(crate) fn signature_beside(file: &Path) -> Result<Option<String>, InstallError> {
+    read_signature(&signature_path(file))
+}
+
+fn read_signature(path: &Path) -> Result<Option<String>, InstallError> {
+    let refused = |why: &str| {
+        let source = SignatureError::Format(why.to_owned());
+        InstallError::Signature { path: path.to_owned(), source }
+    };
+    match fs::metadata(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        // Before it is opened: opening a pipe would wait for its other end.
+        Ok(about) if !about.is_file() => return Err(refused("it is not a regular file")),
+        _ => {}
+    }
+    let mut bytes = Vec::new();
+    fs::File::open(path)
+        .and_then(|file| file.take(MAX_SIGNATURE_BYTES + 1).read_to_end(&mut bytes))
+        .map_err(|source| InstallError::Read { path: path.to_owned(), source })?;
+    if bytes.len() as u64 > MAX_SIGNATURE_BYTES {
+        return Err(refused("it is too large"));
+    }
+    String::from_utf8(bytes).map(Some).map_err(|_| refused("it is not text"))
 }
 
 /// Adds a guest: checks it, compiles it, sees that it links, writes it down. A guest of the same name is replaced.
 pub(crate) fn install(
     paths: &Paths,
-    file: &Path,
-    grants: Vec<Capability>,
+    candidate: Candidate,
+    agreement: Agreement,
     compiler: &Path,
-    now: String,
 ) -> Result<Installed, InstallError> {
-    let (component, bytes) =
-        Component::load(file).map_err(|source| InstallError::NotAGuest { path: file.to_owned(), source })?;
-    check(&component, &grants)?;
+    let Agreement { grants, by, at } = agreement;
+    candidate.check_grants(&grants)?;
+    let signer = candidate.signing_key().map(str::to_owned);
+    let Candidate { component, bytes, source, artifact, signature, .. } = candidate;
     let digest = &component.digest;
     let kept = cache::component_path(paths, digest).ok_or(InstallError::NoFolder)?;
     {
@@ -178,8 +350,8 @@ pub(crate) fn install(
     }
 
     let Component { manifest, imports, digest, .. } = component;
-    let source = file.display().to_string();
-    let installed = Installed { digest, source, added: now, manifest, imports, grants };
+    let signature = signature.map(|text| Signed { text, signer });
+    let installed = Installed { digest, source, artifact, added: at, by, signature, manifest, imports, grants };
     let replaced = Lock::change(paths, |lock| {
         let name = &installed.manifest.name;
         let (replaced, mut kept): (Vec<_>, Vec<_>) =
@@ -193,6 +365,72 @@ pub(crate) fn install(
         discard(paths, digest);
     }
     Ok(installed)
+}
+
+/// Changes what a guest is granted; `change` says what of it is to be granted from now on.
+pub(crate) fn change_grants(
+    paths: &Paths,
+    name: &str,
+    by: String,
+    at: String,
+    change: impl FnOnce(&Installed) -> Result<Vec<Capability>, InstallError>,
+) -> Result<Vec<Capability>, InstallError> {
+    Lock::change(paths, |lock| {
+        let guest = lock.guests.iter_mut().find(|guest| guest.manifest.name == name);
+        let guest = guest.ok_or_else(|| InstallError::Unknown(name.to_owned()))?;
+        let grants = merged(change(guest)?);
+        within_request(&guest.manifest, &grants)?;
+        (guest.grants, guest.by, guest.added) = (grants.clone(), by, at);
+        Ok(grants)
+    })
+}
+
+/// Grants with one entry for each capability, and each part of a scope once.
+pub(crate) fn merged(grants: Vec<Capability>) -> Vec<Capability> {
+    let mut merged: Vec<Capability> = Vec::new();
+    for grant in grants {
+        let Some(known) = merged.iter_mut().find(|known| known.name() == grant.name()) else {
+            merged.push(grant);
+            continue;
+        };
+        let mut scope = known.scope();
+        scope.extend(grant.scope().into_iter().filter(|part| !known.scope().contains(part)));
+        // Both have been read from such a scope.
+        if let Ok(both) = parse_grant(grant.name(), &scope) {
+            *known = both;
+        }
+    }
+    merged
+}
+
+/// Grants without a capability, or without a part of its scope.
+pub(crate) fn without(
+    guest: &Installed,
+    capability: &str,
+    part: Option<&str>,
+) -> Result<Vec<Capability>, InstallError> {
+    let name = || guest.manifest.name.clone();
+    let not_granted = || {
+        let grant = part.map_or_else(|| capability.to_owned(), |part| format!("{capability}={part}"));
+        InstallError::NotGranted { guest: name(), grant }
+    };
+    let (mut found, mut left): (Vec<_>, Vec<_>) =
+        guest.grants.iter().cloned().partition(|grant| grant.name() == capability);
+    let granted = found.pop().ok_or_else(not_granted)?;
+    let Some(part) = part else { return Ok(left) };
+    let (taken, scope): (Vec<_>, Vec<_>) = granted.scope().into_iter().partition(|granted| granted == part);
+    if taken.is_empty() {
+        let inner = parse_grant(capability, &[part.to_owned()]).map_err(|_| not_granted())?;
+        let around = granted.scope().into_iter().find(|whole| {
+            parse_grant(capability, std::slice::from_ref(whole)).is_ok_and(|whole| policy::covers(&[&whole], &inner))
+        });
+        let whole = around.ok_or_else(not_granted)?;
+        return Err(InstallError::PartOfAGrant { guest: name(), grant: part.to_owned(), whole });
+    }
+    if !scope.is_empty() {
+        left.push(parse_grant(capability, &scope).map_err(|_| not_granted())?);
+    }
+    Ok(left)
 }
 
 /// Checks what can be known of a guest without compiling it, and what it is to be granted.
@@ -210,12 +448,28 @@ fn check(component: &Component, grants: &[Capability]) -> Result<(), InstallErro
     }
     interfaces::check(&component.imports, &component.exports)
         .map_err(|mismatch| InstallError::Mismatch { guest: name.clone(), mismatch })?;
+    within_request(manifest, grants)
+}
+
+fn within_request(manifest: &Manifest, grants: &[Capability]) -> Result<(), InstallError> {
     let requested: Vec<_> = manifest.requests.iter().map(|request| &request.capability).collect();
-    if let Some(grant) = grants.iter().find(|grant| !policy::covers(&requested, grant)) {
-        let grant = [vec![grant.name().to_owned()], grant.scope()].concat().join(" ");
-        return Err(InstallError::TooMuch { guest: name.clone(), grant });
+    match grants.iter().flat_map(in_parts).find(|part| !policy::covers(&requested, part)) {
+        Some(part) => {
+            let grant = [vec![part.name().to_owned()], part.scope()].concat().join(" ");
+            Err(InstallError::TooMuch { guest: manifest.name.clone(), grant })
+        }
+        None => Ok(()),
     }
-    Ok(())
+}
+
+/// A capability, one part of its scope each.
+pub(crate) fn in_parts(capability: &Capability) -> Vec<Capability> {
+    let scope = capability.scope();
+    if scope.is_empty() {
+        return vec![capability.clone()];
+    }
+    // They have been read from such a scope.
+    scope.iter().filter_map(|part| parse_grant(capability.name(), std::slice::from_ref(part)).ok()).collect()
 }
 
 /// Sees that compiled code links: names alone do not tell whether functions and types fit.

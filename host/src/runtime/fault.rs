@@ -52,6 +52,8 @@ pub(crate) enum FaultKind {
     Link,
     /// There is no compiled code for this host.
     NotCompiled,
+    /// The operator requires a signature that it does not have.
+    Signature,
     /// It returned an error.
     Guest,
     /// It ended itself by an exit.
@@ -82,6 +84,7 @@ impl FaultKind {
             Self::WitVersion => "wit-version",
             Self::Link => "link",
             Self::NotCompiled => "not-compiled",
+            Self::Signature => "signature",
             Self::Guest => "guest",
             Self::Exit => "exit",
             Self::Input => "input",
@@ -93,7 +96,7 @@ impl FaultKind {
 impl FaultKind {
     /// Whether a fault is the guest's own doing, and not that of the host, the machine or the event.
     pub(crate) fn is_the_guests(self) -> bool {
-        !matches!(self, Self::NotCompiled | Self::EventDeadline | Self::Input | Self::Host)
+        !matches!(self, Self::NotCompiled | Self::Signature | Self::EventDeadline | Self::Input | Self::Host)
     }
 }
 

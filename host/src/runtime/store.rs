@@ -30,8 +30,7 @@ pub(crate) struct GuestState {
     pub(crate) log_bytes: usize,
     /// Refusals by what was refused, with how often.
     pub(crate) refused: BTreeMap<String, u32>,
-    /// Grants that it used to look at the project, with how often. What else it used shows in its effects and files, and is asked
-    /// for on nearly every event.
+    /// Grants that it used to look around, with how often. What else it used shows in its decision, effects and files.
     pub(crate) used: BTreeMap<&'static str, u32>,
     /// What is left of what it may read beside `.omc`.
     pub(crate) files: FilesBudget,

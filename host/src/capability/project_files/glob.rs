@@ -3,7 +3,7 @@
 //! Nothing is compiled. A place on the way down is a set of positions in each glob, so that a walk only enters folders in which
 //! something can still match, and a glob with many `**` costs no more than its length for each name.
 
-use omc_artifact::{ReadRoot, ReadScope, SKIPPED_FOLDERS};
+use omc_artifact::{ReadRoot, ReadScope, SKIPPED_FOLDERS, part_matches};
 
 /// Most globs of a root that count: each is tried on each name.
 const MAX_GLOBS: usize = 64;
@@ -12,9 +12,6 @@ const MAX_GLOBS: usize = 64;
 const NEVER: [&str; 4] = [".git", ".omc", ".hg", ".credentials.json"];
 /// The same outside of projects, where the name is that of an agent's credentials.
 const NEVER_OUTSIDE: [&str; 1] = ["auth.json"];
-
-/// The beginning of names of files that hold a project's secrets by custom: only the whole name in a glob matches one.
-const SECRETS: &str = ".env";
 
 /// Letters that make a part of a glob match more than itself.
 const WILD: [char; 4] = ['*', '?', '[', '{'];
@@ -101,7 +98,7 @@ fn step(parts: &[&str], positions: u32, name: &str) -> u32 {
     for (at, part) in parts.iter().enumerate().filter(|(at, _)| positions & (1 << at) != 0) {
         if *part == ANY_FOLDERS {
             next |= u32::from(is_open(name)) << at;
-        } else if matches(part, name) {
+        } else if part_matches(part, name) {
             next |= 1 << (at + 1);
         }
     }
@@ -121,18 +118,6 @@ fn skip_any_folders(parts: &[&str], mut positions: u32) -> u32 {
 /// Whether `**` goes through a folder of this name, or ends in a file of it.
 fn is_open(name: &str) -> bool {
     !name.starts_with('.') && !SKIPPED_FOLDERS.contains(&name)
-}
-
-/// Whether one part of a glob matches a name.
-fn matches(part: &str, name: &str) -> bool {
-    if part == name {
-        return true;
-    }
-    let is_secret = name.get(..SECRETS.len()).is_some_and(|beginning| beginning.eq_ignore_ascii_case(SECRETS));
-    if is_secret || name.starts_with('.') && !part.starts_with('.') || !part.contains(WILD) {
-        return false;
-    }
-    fast_glob::glob_match(part, name)
 }
 
 #[cfg(test)]

@@ -23,7 +23,7 @@ use crate::surroundings::Surroundings;
 pub(crate) use cache::{compiler_beside, mend};
 pub(crate) use faults::{Faults, Outcome, Streak};
 pub(crate) use installed::{
-    Agreement, Candidate, InstallError, Installed, Lock, change_grants, in_parts, install, merged, parse_grant, remove,
+    Agreement, Candidate, InstallError, Installed, Lock, change_grants, check, in_parts, install, merged, parse_grant, remove,
     signature_beside, strays, without,
 };
 pub(crate) use trust::{Durability, Locked, create_private_dir, lock_dir, open_private, replace_private};

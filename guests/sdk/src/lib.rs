@@ -47,7 +47,7 @@ pub mod testing;
 pub mod bindings {
     wit_bindgen::generate!({
         world: "guest",
-        path: "../../wit",
+        path: "wit",
         pub_export_macro: true,
         default_bindings_module: "omc_guest::bindings",
     });

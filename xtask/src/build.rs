@@ -143,7 +143,7 @@ pub(crate) fn guests(workspace: &Workspace) -> Result<Guests> {
 }
 
 /// Builds guests for wasm; they land in the folder that is returned.
-fn build_wasm<'a>(workspace: &Workspace, names: impl Iterator<Item = &'a String>) -> Result<PathBuf> {
+pub(crate) fn build_wasm<'a>(workspace: &Workspace, names: impl Iterator<Item = &'a String>) -> Result<PathBuf> {
     let script = workspace.root.join("scripts/wasm-target.sh");
     let printed = output(Command::new("bash").arg(&script).arg("--print-rustc"))?;
     let target = workspace.target.join("guests");

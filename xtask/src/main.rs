@@ -5,6 +5,7 @@
 //! lives here.
 
 mod build;
+mod compat;
 mod demo;
 mod fuzz;
 mod test;
@@ -38,6 +39,12 @@ enum Task {
     },
     /// Compare an event's cost with that of a program that reads stdin and prints `{}`
     Bench,
+    /// Build the frozen guests of tests/compat for the interface in wit/; needs npm and python3, and takes minutes
+    Compat {
+        /// Build them anew for a version that is not released yet
+        #[arg(long)]
+        refresh: bool,
+    },
     /// Look for input that breaks a promise, with libFuzzer; needs a C++ compiler
     Fuzz {
         /// One target of `host/fuzz`; all, one after the other, if none is named
@@ -65,6 +72,7 @@ fn run(task: &Task) -> Result<()> {
         Task::Demo => demo::run(),
         Task::Test { only_tests } => test::run_all(*only_tests),
         Task::Bench => demo::bench(),
+        Task::Compat { refresh } => compat::freeze(*refresh),
         Task::Fuzz { target, seconds } => fuzz::fuzz(target.as_deref(), *seconds),
     }
 }

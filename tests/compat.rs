@@ -25,8 +25,16 @@ use world::{Running, World, compiler, write};
 const ADDING: Duration = Duration::from_secs(300);
 
 /// Everything that they request.
-const GRANTS: &[&str] =
-    &["read=project:*.md", "transcript", "git", "env=CI", "session-environment=COMPAT", "allow", "halt", "update-input"];
+const GRANTS: &[&str] = &[
+    "read=project:*.md",
+    "transcript",
+    "git",
+    "env=CI",
+    "session-environment=COMPAT",
+    "allow",
+    "halt",
+    "update-input",
+];
 
 /// What every frozen guest says about an event for a tool when it is asked for everything.
 const ABOUT_A_TOOL: &str = "\

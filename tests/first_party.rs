@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use world::{Run, Running, World};
+use world::{Run, Running, World, write};
 
 /// Most fuel that a guest may burn on an event, however large: half of what it gets, so that growth shows before it hurts.
 const MAX_FUEL: u64 = 500_000_000;
@@ -184,4 +184,48 @@ fn thirty_two_subagents_that_start_and_end_at_once_are_all_kept() {
     for call in calls(&world) {
         assert!(call.get("fault").is_none(), "{call}");
     }
+}
+
+/// Runs the real git, as the user would.
+fn git(folder: &Path, args: &[&str]) {
+    let mut command = Command::new("git");
+    command.args(["-c", "user.name=T", "-c", "user.email=t@example.org"]).args(args).current_dir(folder);
+    let output = command.env_remove("GIT_DIR").env("HOME", folder).output().expect("git is there");
+    assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
+}
+
+#[test]
+fn changed_code_is_judged_by_its_new_lines_and_inside_of_new_folders() {
+    const OLD: &str = "fn a() {\n    // TODO: implement this one day\n}\n";
+    let world = World::new(&[]);
+    let put = |path: &str, text: &str| write(&world.path(path), 0o600, text.as_bytes());
+    let project = world.project();
+    put("project/src/old.rs", OLD);
+    fs::remove_dir_all(project.join(".git")).expect("a folder");
+    git(&project, &["init", "--quiet"]);
+    git(&project, &["add", "."]);
+    git(&project, &["commit", "--quiet", "--message", "first"]);
+    put("home/.config/omc-host/config.toml", "[guests.workflow-drift-guard]\nenabled = true\n");
+    put("home/.omc/config.json", "{\"codeSimplifier\": {\"enabled\": true}}");
+    let said = |session: &str| {
+        let more =
+            json!({"session_id": session, "stop_hook_active": false, "last_assistant_message": "Everything is done."});
+        let (run, _) = send(&world, "claude", "Stop", &more);
+        String::from_utf8(run.stdout).expect("UTF-8")
+    };
+    put("project/src/old.rs", &format!("{OLD}fn b() {{}}\n"));
+    let clean = said("s1");
+    assert!(
+        clean.contains("- src/old.rs") && !clean.contains("WORKFLOW DRIFT GUARD"),
+        "what was there is nobody's: {clean}"
+    );
+    put("project/src/old.rs", &format!("{OLD}fn b() {{\n    // TODO: fix this\n}}\n"));
+    put("project/new/deep/c.rs", "#[test]\nfn c() { todo!() }\n");
+    put("project/other/d.rs", "fn d() { todo!() }\n");
+    git(&world.path("project/other"), &["init", "--quiet"]);
+    let found = said("s2");
+    for part in ["src/old.rs:5 placeholder TODO", "new/deep/c.rs:2 not implemented", "- new/deep/c.rs"] {
+        assert!(found.contains(part), "{part} in {found}");
+    }
+    assert!(!found.contains("old.rs:2") && !found.contains("other/"), "{found}");
 }

@@ -294,7 +294,7 @@ fn nothing_can_be_written(world: &World, why: &str) {
     assert_eq!(fs::read(state_file(world)).expect("a state"), before);
     assert_eq!(names(&world.path("project/.omc/state/sessions/s1")), files);
     for (guest, says) in
-        [("persistent-mode", "let the agent stop"), ("keyword-detector", "not every state was written")]
+        [("persistent-mode", "let the agent stop"), ("keyword-detector", "not every state could be written")]
     {
         let calls = records(world, guest);
         let is_clear = |call: &Value| call["log"].to_string().contains(says) && call.to_string().contains(why);
@@ -309,6 +309,13 @@ fn a_full_disk_damages_nothing_and_is_recorded() {
     at_work(&world);
     disk.fill();
     nothing_can_be_written(&world, "disk-full: ");
+    // A session that ends is not forgotten where there is no room for its summary.
+    let before = fs::read(state_file(&world)).expect("a state");
+    let mut command = world.host(["hook", "--agent", "claude"]);
+    command.env_remove("OMC_SKIP_HOOKS");
+    let end = event(&world, "SessionEnd", &json!({"reason": "other"})).to_string().into_bytes();
+    assert_eq!(Running::start(command, end).finish().code, Some(0));
+    assert_eq!(fs::read(state_file(&world)).expect("a state"), before);
     fs::remove_file(world.path("project/.omc/filling")).expect("it is there");
     assert_eq!(refused_iteration(&send(&world, "Stop", &json!({}))), Some(2), "with room again, work goes on");
 }
@@ -394,7 +401,7 @@ fn a_looping_guest_costs_a_busy_one_beside_it_nothing() {
 fn a_lock_that_somebody_keeps_holds_nobody_up() {
     let world = World::new(&[]);
     at_work(&world);
-    let folder = fs::File::open(world.path("project/.omc")).expect("it is there");
+    let folder = fs::File::open(world.path("project/.omc/state")).expect("it is there");
     flock(&folder, FlockOperation::LockExclusive).expect("nobody holds it");
     let run = send(&world, "Stop", &json!({}));
     assert_eq!(refused_iteration(&run), None);
@@ -476,6 +483,45 @@ fn nothing_in_a_repository_that_is_no_file_makes_the_host_wait() {
             more["transcript_path"] = json!(transcript);
             send(&world, kind, &more);
         }
+    }
+}
+
+/// An event under a limit of the shell's, as `ulimit` takes it.
+fn send_under(world: &World, limit: &str, kind: &str, more: &Value) -> Run {
+    let host = world.host(["hook", "--agent", "claude"]);
+    let mut command = Command::new("sh");
+    command.args(["-c", &format!("ulimit {limit}; exec \"$@\""), "sh"]).arg(host.get_program()).args(host.get_args());
+    command.current_dir(world.project()).env_clear();
+    command.envs(host.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    Running::start(command, event(world, kind, more).to_string().into_bytes()).finish()
+}
+
+#[test]
+fn where_no_file_may_grow_the_host_answers_and_harms_nothing() {
+    let world = World::new(&[]);
+    at_work(&world);
+    let before = fs::read(state_file(&world)).expect("a state");
+    for (kind, more) in [("UserPromptSubmit", json!({"prompt": PROMPT})), ("Stop", json!({}))] {
+        let run = send_under(&world, "-f 0", kind, &more);
+        assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""), "{kind}");
+        assert!(run.took < IN_TIME, "{kind} took {:?}", run.took);
+    }
+    assert_eq!(fs::read(state_file(&world)).expect("a state"), before, "old or new, and nothing new fits");
+}
+
+#[test]
+fn where_address_space_is_short_the_trail_names_the_way_out_and_no_guest_is_to_blame() {
+    let world = World::new(&[]);
+    for _ in 0..6 {
+        let run = send_under(&world, "-v 2000000", "UserPromptSubmit", &json!({"prompt": PROMPT}));
+        assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""));
+        assert!(run.took < IN_TIME, "it took {:?}", run.took);
+    }
+    let called = records(&world, "keyword-detector");
+    assert_eq!(called.len(), 6, "it was never set aside");
+    for call in called {
+        assert_eq!(call["fault"]["kind"], "host", "{call}");
+        assert!(call["fault"]["detail"].as_str().is_some_and(|detail| detail.contains("ulimit -v")), "{call}");
     }
 }
 

@@ -371,17 +371,27 @@ impl Manifest {
             return Err(ManifestError::TooLarge(json.len()));
         }
         let manifest: Self = serde_json::from_slice(json)?;
-        let name = &manifest.name;
+        manifest.check()?;
+        Ok(manifest)
+    }
+
+    /// Checks what JSON alone does not tell, for whoever reads manifests as a part of something else.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Self::parse`].
+    pub fn check(&self) -> Result<(), ManifestError> {
+        let name = &self.name;
         let plain = name.bytes().all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-'));
         if !plain || name.len() > MAX_NAME_CHARS || !name.starts_with(|first: char| first.is_ascii_lowercase()) {
             return Err(ManifestError::Name(name.clone()));
         }
-        for (what, count) in [("subscriptions", manifest.subscriptions.len()), ("requests", manifest.requests.len())] {
+        for (what, count) in [("subscriptions", self.subscriptions.len()), ("requests", self.requests.len())] {
             if count > MAX_ENTRIES {
                 return Err(ManifestError::TooMany { what, count });
             }
         }
-        for Subscription { when, .. } in &manifest.subscriptions {
+        for Subscription { when, .. } in &self.subscriptions {
             if when.len() > MAX_ENTRIES {
                 return Err(ManifestError::TooMany { what: "conditions of a subscription", count: when.len() });
             }
@@ -389,7 +399,7 @@ impl Manifest {
                 return Err(ManifestError::Condition(condition.clone()));
             }
         }
-        Ok(manifest)
+        Ok(())
     }
 }
 

@@ -94,8 +94,9 @@ pub(crate) struct GuestRecord {
     pub(crate) used: Vec<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) fault: Option<FaultRecord>,
-    /// Instructions, as fuel counts them.
-    pub(crate) fuel: u64,
+    /// Instructions, as fuel counts them; absent where nobody knows, since the guest was stopped in the midst of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) fuel: Option<u64>,
     /// Largest linear memory, in bytes.
     pub(crate) memory_bytes: usize,
     /// From the event's dispatch to the guest's end, in microseconds.
@@ -393,6 +394,16 @@ fn open_for_append(path: &Path) -> io::Result<File> {
     options.open(path)
 }
 
+/// Opens a trail. Of what is no file nothing is waited for.
+fn open_for_reading(path: &Path) -> io::Result<File> {
+    let mut options = File::options();
+    options.read(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, rustix::fs::OFlags::NONBLOCK.bits().cast_signed());
+    let file = options.open(path)?;
+    if file.metadata()?.is_file() { Ok(file) } else { Err(io::Error::other("it is not a regular file")) }
+}
+
 /// Moves the trails on by one. Of several processes that want to, one does: the others write on, or find a short trail.
 fn rotate(folder: &Path) -> io::Result<()> {
     // The folder and not the file, so that whoever holds the lock sees what its holder before has done.
@@ -434,12 +445,14 @@ pub(crate) fn files(folder: &Path) -> impl Iterator<Item = PathBuf> {
 pub(crate) fn read(folder: &Path) -> io::Result<Vec<Record>> {
     let mut records = Vec::new();
     for path in files(folder) {
-        let mut text = String::new();
-        match File::open(&path) {
-            Ok(file) => file.take(2 * MAX_TRAIL_BYTES).read_to_string(&mut text)?,
+        let mut bytes = Vec::new();
+        match open_for_reading(&path) {
+            Ok(file) => file.take(2 * MAX_TRAIL_BYTES).read_to_end(&mut bytes)?,
             Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
             Err(error) => return Err(error),
         };
+        // A damaged line is no record, and costs the others nothing.
+        let text = String::from_utf8_lossy(&bytes);
         records.extend(text.lines().filter_map(|line| serde_json::from_str(line).ok()));
     }
     Ok(records)
@@ -539,6 +552,26 @@ mod tests {
         let record = about.payload().unwrap();
         assert_eq!(record.note.as_deref(), Some(PAYLOADS_ARE_LOGGED));
         assert_eq!(record.payload.unwrap().len(), MAX_PAYLOAD_BYTES);
+    }
+
+    #[test]
+    fn a_line_that_is_no_text_costs_itself_and_no_other() {
+        let home = tempfile::tempdir().unwrap();
+        append(home.path(), &[record("one")]).unwrap();
+        let mut file = File::options().append(true).open(home.path().join(TRAIL)).unwrap();
+        file.write_all(b"\xff\xfe\0\n").unwrap();
+        append(home.path(), &[record("two")]).unwrap();
+        let notes: Vec<_> = read(home.path()).unwrap().into_iter().filter_map(|record| record.note).collect();
+        assert_eq!(notes, ["one", "two"]);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_pipe_in_the_trails_place_makes_nobody_wait() {
+        let home = tempfile::tempdir().unwrap();
+        let pipe = home.path().join(TRAIL);
+        rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
+        assert!(read(home.path()).is_err() && append(home.path(), &[record("x")]).is_err());
     }
 
     #[test]

@@ -3,7 +3,8 @@
 //! The only modules that touch files, clocks or processes for a guest. Each one checks its grant at the call.
 
 pub(crate) mod conditions;
-mod git;
+#[doc(hidden)]
+pub mod git;
 mod host;
 mod lock;
 pub mod omc_dir;
@@ -12,17 +13,42 @@ pub(crate) mod session_environment;
 mod transcript;
 pub mod wasi;
 
+use std::time::{Duration, Instant};
+
 use omc_artifact::{Access, Preopen};
 
 use crate::config::Limits;
 use crate::policy::Grants;
+use crate::runtime::wit::types::AccessError;
 use crate::surroundings::Surroundings;
 
 pub(crate) use host::add_to_linker;
 pub use host::{EffectsHandle, EventHandle};
 pub use lock::LockHandle;
-pub use omc_dir::OmcDir;
+pub use omc_dir::{OmcDir, Status};
 pub(crate) use project_files::Budget as FilesBudget;
+
+/// Why the host's own commands do not have the lock.
+#[derive(Debug, thiserror::Error)]
+pub enum NotLocked {
+    /// Somebody held it for all of the time.
+    #[error("somebody else holds it; try again")]
+    Busy,
+    /// There is no lock to be had.
+    #[error("{0}")]
+    Failed(String),
+}
+
+/// The lock that `state-lock` gives guests, for the host's own commands.
+pub(crate) fn native_lock(dir: &OmcDir, folder: &str, wait: Duration) -> Result<LockHandle, NotLocked> {
+    let path = lock::path(folder).ok_or_else(|| NotLocked::Failed(format!("`{folder}` is no folder of a project")))?;
+    let wait_ms = u32::try_from(wait.as_millis()).unwrap_or(u32::MAX);
+    lock::acquire(dir, path, wait_ms, Instant::now() + wait).map_err(|error| match error {
+        AccessError::NotFound => NotLocked::Busy,
+        AccessError::Other(why) => NotLocked::Failed(why),
+        other => NotLocked::Failed(other.to_string()),
+    })
+}
 
 /// The directories of a call: what is granted in the project's and the user's.
 pub(crate) fn preopens(grants: &Grants, surroundings: &Surroundings) -> Vec<wasi::Preopen> {

@@ -4,14 +4,25 @@
 //! gets a valid answer. Exit statuses: 0 in order, 1 findings or failure, 64 wrong usage, 70 a bug of ours; never 2, which
 //! agents read as a refusal.
 
+mod agents;
+mod answer;
 mod audit;
+mod bench;
+mod bundle;
+mod cancel;
 mod check;
+mod companion;
 mod difference;
+mod doctor;
 mod explain;
 mod guests;
 mod hook;
+mod install;
 mod log;
+mod memory;
 mod net;
+mod notepad;
+mod state;
 mod table;
 mod telemetry;
 mod terminal;
@@ -22,9 +33,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
 use std::time::Instant;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory as _, Parser, Subcommand};
 
 use crate::config::{Env, Paths};
+use crate::setup::Aim;
 
 pub(crate) use hook::Arguments as HookArguments;
 
@@ -65,19 +77,71 @@ enum Command {
     #[command(after_help = check::EXAMPLES)]
     Check(check::Args),
     /// List, add, change and remove guests
-    #[command(subcommand)]
+    #[command(subcommand, after_help = guests::EXAMPLES)]
     Guests(guests::Command),
     /// Send the audit trail to where the operator wants it
-    #[command(subcommand)]
+    #[command(subcommand, after_help = telemetry::EXAMPLES)]
     Telemetry(telemetry::Command),
+    /// Set up an agent: its hooks, the skills and the server of tools
+    #[command(after_help = install::EXAMPLES)]
+    Install(install::Args),
+    /// Take everything out of an agent's settings again
+    #[command(after_help = install::EXAMPLES)]
+    Uninstall(install::Args),
+    /// Write a plugin for an agent, with everything in it
+    #[command(after_help = bundle::EXAMPLES)]
+    Bundle(bundle::Args),
+    /// Say whether everything is in order, and what to do about what is not
+    #[command(after_help = doctor::EXAMPLES)]
+    Doctor(doctor::Args),
+    /// Show how long the events of a session take on this computer
+    #[command(after_help = bench::EXAMPLES)]
+    Bench(bench::Args),
+    /// End every mode of a session, so that its agent may stop
+    #[command(after_help = cancel::EXAMPLES)]
+    Cancel(cancel::Args),
+    /// Show and change the states of modes
+    #[command(subcommand, after_help = state::EXAMPLES)]
+    State(state::Command),
+    /// Read and write the project's notepad
+    #[command(subcommand, after_help = notepad::EXAMPLES)]
+    Notepad(notepad::Command),
+    /// Read and write what is known about the project, and what its agents share
+    #[command(subcommand, after_help = memory::EXAMPLES)]
+    Memory(memory::Command),
+    /// Serve the tools with which a model reads and ends its modes and keeps its notes (MCP on standard input and output)
+    #[command(after_help = companion::MCP_EXAMPLES)]
+    Mcp,
+    /// Print a script with which a shell completes this program's arguments
+    #[command(after_help = companion::COMPLETIONS_EXAMPLES)]
+    Completions {
+        /// The shell
+        #[arg(value_parser = companion::SHELLS)]
+        shell: String,
+    },
+    /// Print the manual page of this program or of one of its commands
+    #[command(after_help = companion::MAN_EXAMPLES)]
+    Man {
+        /// The command
+        command: Option<String>,
+    },
+}
+
+/// The definition of the command line, for what is generated from it.
+pub fn command() -> clap::Command {
+    Cli::command()
 }
 
 /// Runs the command line. `began` is when the process started.
 pub fn run(args: Vec<OsString>, began: Instant) -> ExitCode {
+    survive_full_files();
     if args.get(1).is_some_and(|command| command == "hook")
         && let Some(code) = hook::run(&args[2..], began)
     {
         return code;
+    }
+    if args.get(1..).is_some_and(|args| args == bench::BARE_PROCESS) {
+        return bench::bare();
     }
     let cli = match Cli::try_parse_from(args) {
         Ok(cli) => cli,
@@ -100,6 +164,20 @@ pub fn run(args: Vec<OsString>, began: Instant) -> ExitCode {
         Command::Check(args) => check::run(&args, &env),
         Command::Guests(command) => guests::run(command, &paths),
         Command::Telemetry(command) => telemetry::run(command, &paths),
+        Command::Install(args) => install::run(Aim::Install, &args, &env, &paths),
+        Command::Uninstall(args) => install::run(Aim::Uninstall, &args, &env, &paths),
+        Command::Bundle(args) => bundle::run(&args),
+        Command::Doctor(args) => doctor::run(&args, &env, &paths),
+        Command::Bench(args) => bench::run(&args, &paths),
+        Command::Cancel(args) => cancel::run(&args, &env),
+        Command::State(command) => state::run(command, &env),
+        Command::Notepad(command) => notepad::run(command, &env),
+        Command::Memory(command) => memory::run(command, &env),
+        Command::Mcp => companion::run::<&str>(&[]),
+        Command::Completions { shell } => companion::run(&["completions", &shell]),
+        Command::Man { command } => {
+            companion::run(&std::iter::once("man").chain(command.as_deref()).collect::<Vec<_>>())
+        }
     }));
     match outcome {
         Ok(Ok(in_order)) => ExitCode::from(if in_order { 0 } else { FAILURE }),
@@ -109,6 +187,16 @@ pub fn run(args: Vec<OsString>, began: Instant) -> ExitCode {
             ExitCode::from(FAILURE)
         }
         Err(_) => ExitCode::from(BUG),
+    }
+}
+
+/// Makes a write beyond the largest size that a file may have here (`ulimit -f`) fail, instead of ending the process before it
+/// has answered.
+fn survive_full_files() {
+    #[cfg(unix)]
+    if rustix::process::getrlimit(rustix::process::Resource::Fsize).current.is_some() {
+        // A handler of any kind turns the signal into an error of the write. If there cannot be one, all is as it was.
+        drop(signal_hook::flag::register(rustix::process::Signal::XFSZ.as_raw(), std::sync::Arc::default()));
     }
 }
 

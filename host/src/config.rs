@@ -1,7 +1,7 @@
 //! Everything the host reads about its surroundings before it calls guests.
 //!
 //! Second step of an event, after its bytes are decoded: which project it belongs to, where our own folders are, what the
-//! operator, the user and the project configured, and what the person switched off. [`Surroundings::read`] is the whole of
+//! operator, the user and the project configured, and what the person switched off. [`Config::read`] is the whole of
 //! it; the modules are its parts, each usable alone by the other commands.
 //!
 //! All of it is on the path of every event. A missing file costs one failed open, a parser runs only where a file exists,
@@ -33,17 +33,17 @@ pub use guest_settings::GuestSettings;
 pub use kill_switch::{KillSwitch, Occasion};
 pub use limits::{Limit, Limits};
 pub use operator::{GuestPolicy, Settings, Switch, Telemetry};
-pub use options::CAPABILITIES;
+pub use options::{CAPABILITIES, DenyChannel};
 pub use paths::Paths;
 pub use problem::Problem;
 pub use state_root::{Refusal, StateRoot};
 
 use std::path::Path;
 
-/// What surrounds one event.
+/// All configuration that one event is handled with, and where its state is.
 #[derive(Debug)]
 #[non_exhaustive]
-pub struct Surroundings {
+pub struct Config {
     /// The event's project and its state, or why it has none.
     pub state: Result<StateRoot, Refusal>,
     /// The host's and the user's folders.
@@ -56,8 +56,8 @@ pub struct Surroundings {
     pub guest_settings: GuestSettings,
 }
 
-impl Surroundings {
-    /// Reads the surroundings of an event whose payload names this folder.
+impl Config {
+    /// Reads the configuration for an event whose payload names this folder.
     pub fn read(env: &Env, cwd: Option<&str>) -> Self {
         let process_cwd = std::env::current_dir().ok();
         Self::read_at(env, cwd, process_cwd.as_deref(), Path::new(paths::SYSTEM_CONFIG_FILE))
@@ -115,18 +115,13 @@ mod tests {
             self.dir.path().canonicalize().expect("canonical").join(relative)
         }
 
-        fn read(&self, cwd: &str, pairs: &[(&str, &str)]) -> Surroundings {
+        fn read(&self, cwd: &str, pairs: &[(&str, &str)]) -> Config {
             let (home, cwd) = (self.path("home"), self.path(cwd));
             let mut all = vec![("HOME", home.to_str().expect("UTF-8"))];
             all.extend_from_slice(pairs);
             // The first of two counts, so a case's own HOME comes last here and first there.
             all.reverse();
-            Surroundings::read_at(
-                &Env::from_pairs(&all),
-                cwd.to_str(),
-                Some(&self.path("repo")),
-                &self.path("system.toml"),
-            )
+            Config::read_at(&Env::from_pairs(&all), cwd.to_str(), Some(&self.path("repo")), &self.path("system.toml"))
         }
     }
 

@@ -4,7 +4,6 @@
 //! thread of its own, and if that panics or is late, the answer is silence (or what a required guest's failure means) and the
 //! trail says so.
 
-use std::error::Error;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc;
 use std::sync::{Arc, OnceLock};
@@ -13,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use crate::audit::{self, About, Record};
 use crate::capability::session_environment;
-use crate::config::{Env, Paths};
+use crate::config::{DenyChannel, Env, Paths};
 use crate::input::{self, Input, Unreadable};
 use crate::policy::{self, Grants};
 use crate::protocol::contract::{self, Carry};
@@ -157,7 +156,7 @@ pub(crate) fn answer(
     let deadline = deadline.min(Instant::now() + Duration::from_millis(config.settings.event_deadline_ms()));
 
     let registry = Registry::load(&paths);
-    notes.extend(registry.problem.as_ref().map(|problem| with_causes(problem)));
+    notes.extend(registry.problem.as_ref().map(|problem| omc_state::chain(problem)));
     let mut handlers = registry.select(event, surroundings);
     if unreadable.is_some() {
         handlers.retain(|handler| handler.policy.required);
@@ -183,8 +182,16 @@ pub(crate) fn answer(
         return Answer { reply: dialect.silent(event), merged: None, trail: Trail::new(about, Some(paths), notes) };
     }
     if let Err(refusal) = &config.state {
-        notes.push(format!("no project, so guests have no files: {}", with_causes(refusal)));
+        notes.push(format!("no project, so guests have no files: {}", omc_state::chain(refusal)));
     }
+
+    let encode = |merged: &Merged| {
+        let reply = dialect.encode(event, merged);
+        match config.settings.deny_channel() {
+            DenyChannel::Json => reply,
+            DenyChannel::Both => reply.with_refusal_twice(event, merged),
+        }
+    };
 
     // Which events a guest that is not there would have judged is not known. To refuse the use of tools is enough: whatever
     // else goes on, nothing is done, and the agent can still stop and say why.
@@ -196,7 +203,7 @@ pub(crate) fn answer(
         let called = failed(&handlers, &Fault::host("the host came to no answer"));
         let opinions: Vec<_> = opinions(event, &handlers, &called).chain(missing_opinions()).collect();
         // It is set once, here.
-        let _first = standby.set(dialect.encode(event, &merge(event, &opinions)));
+        let _first = standby.set(encode(&merge(event, &opinions)));
     }
     let called = match unreadable {
         None => call(&handlers, event, surroundings, deadline),
@@ -206,7 +213,7 @@ pub(crate) fn answer(
     let mut save = |text: &str| save(surroundings, text, deadline + GRACE / 2, &mut notes);
     let mut merged = merge(event, &opinions).fit(event.contract(), &mut save);
     notes.extend(set_session_environment(surroundings, &mut merged));
-    let reply = dialect.encode(event, &merged);
+    let reply = encode(&merged);
     problems(&mut notes);
     let mut trail = Trail::new(about, Some(paths), notes);
     for (handler, called) in handlers.iter().zip(&called) {
@@ -272,12 +279,6 @@ fn unsigned() -> Fault {
     let why =
         "it has no signature by a key of `require-signature`; see `omc-host audit`, and add it again when it is signed";
     Fault::new(FaultKind::Signature, why)
-}
-
-/// An error and what caused it, for the trail.
-fn with_causes(error: &dyn Error) -> String {
-    let causes = std::iter::successors(error.source(), |&error| error.source());
-    causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}"))
 }
 
 /// All guests failed alike, before any of them was called.

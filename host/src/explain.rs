@@ -47,6 +47,8 @@ pub(crate) struct Explanation {
     /// What the agent would get.
     pub(crate) stdout: String,
     pub(crate) exit_code: u8,
+    /// What would be on standard error.
+    pub(crate) stderr: String,
     /// How long it took, without the copies, in microseconds.
     pub(crate) micros: u64,
     /// How the state was copied.
@@ -121,6 +123,7 @@ pub(crate) fn explain(
         }),
         stdout: String::from_utf8_lossy(&reply.stdout).into_owned(),
         exit_code: reply.exit_code,
+        stderr: String::from_utf8_lossy(&reply.stderr).into_owned(),
         micros,
         copied: copies.notes().to_vec(),
     })

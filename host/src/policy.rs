@@ -103,6 +103,46 @@ impl Grants {
     }
 }
 
+/// Reads a grant: a capability's name and its scope.
+pub(crate) fn parse_grant(capability: &str, scope: &[String]) -> Result<Capability, String> {
+    let request = serde_json::json!({ "capability": capability, "scope": scope, "reason": "" });
+    match serde_json::from_value::<Request>(request) {
+        Ok(Request { capability: Capability::Unknown { name, .. }, .. }) => {
+            Err(format!("there is no capability `{name}`"))
+        }
+        Ok(request) => Ok(request.capability),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+/// A capability, one part of its scope each.
+pub(crate) fn in_parts(capability: &Capability) -> Vec<Capability> {
+    let scope = capability.scope();
+    if scope.is_empty() {
+        return vec![capability.clone()];
+    }
+    // They have been read from such a scope.
+    scope.iter().filter_map(|part| parse_grant(capability.name(), std::slice::from_ref(part)).ok()).collect()
+}
+
+/// Grants with one entry for each capability, and each part of a scope once.
+pub(crate) fn merged(grants: Vec<Capability>) -> Vec<Capability> {
+    let mut merged: Vec<Capability> = Vec::new();
+    for grant in grants {
+        let Some(known) = merged.iter_mut().find(|known| known.name() == grant.name()) else {
+            merged.push(grant);
+            continue;
+        };
+        let mut scope = known.scope();
+        scope.extend(grant.scope().into_iter().filter(|part| !known.scope().contains(part)));
+        // Both have been read from such a scope.
+        if let Ok(both) = parse_grant(grant.name(), &scope) {
+            *known = both;
+        }
+    }
+    merged
+}
+
 /// Whether a grant asks for nothing beyond what the guest requests.
 pub(crate) fn covers(requested: &[&Capability], grant: &Capability) -> bool {
     match grant {

@@ -23,10 +23,10 @@ use crate::surroundings::Surroundings;
 pub(crate) use cache::{compiler_beside, mend};
 pub(crate) use faults::{Faults, Outcome, Streak};
 pub(crate) use installed::{
-    Agreement, Candidate, InstallError, Installed, Lock, change_grants, check, in_parts, install, merged, parse_grant, remove,
-    signature_beside, strays, without,
+    Agreement, Candidate, InstallError, Installed, Lock, change_grants, check, install, remove, signature_beside,
+    strays, without,
 };
-pub(crate) use trust::{Durability, Locked, create_private_dir, lock_dir, open_private, replace_private};
+pub(crate) use trust::{Durability, Locked, PrivateDir, create_private_dir, lock_dir, open_private, replace_private};
 
 /// A guest inside this binary. The table is written by the build script.
 pub(crate) struct Embedded {
@@ -179,7 +179,7 @@ impl Guest {
     }
 
     /// Whether it wants to see any event of this kind.
-    fn subscribes_to(&self, kind: &str) -> bool {
+    pub(crate) fn subscribes_to(&self, kind: &str) -> bool {
         match self {
             Self::FirstParty(guest) => guest.subscriptions.iter().any(|wanted| wanted.event == kind),
             Self::Installed(guest) => guest.manifest.subscriptions.iter().any(|wanted| wanted.event == kind),

@@ -119,7 +119,9 @@ impl Runtime {
         });
         let elapsed = began.elapsed();
         done.into_iter()
-            .map(|called| called.unwrap_or_else(|| Called::failed(Fault::event_deadline(), elapsed)))
+            .map(|called| {
+                called.unwrap_or_else(|| Called { fuel: None, ..Called::failed(Fault::event_deadline(), elapsed) })
+            })
             .collect()
     }
 }

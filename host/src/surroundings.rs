@@ -16,7 +16,7 @@ use crate::spill::Spill;
 
 /// What lies around one event.
 pub(crate) struct Surroundings {
-    pub(crate) config: config::Surroundings,
+    pub(crate) config: config::Config,
     project_dir: Option<Arc<OmcDir>>,
     user_dir: Option<Arc<OmcDir>>,
     session_env_file: Option<PathBuf>,
@@ -26,7 +26,7 @@ pub(crate) struct Surroundings {
 impl Surroundings {
     /// Looks around from the folder that the event names.
     pub(crate) fn find(event: &Event, env: &Env) -> Self {
-        let config = config::Surroundings::read(env, event.cwd());
+        let config = config::Config::read(env, event.cwd());
         let project_dir = config.state.as_ref().ok().map(|root| Arc::new(project_dir(root)));
         let user_dir = config.paths.user_omc_parent().map(|home| Arc::new(OmcDir::find(home, OMC_DIR)));
         let session_env_file = env.absolute(EnvVars::CLAUDE_ENV_FILE).map(Path::to_owned);
@@ -101,7 +101,8 @@ impl Surroundings {
     }
 }
 
-fn project_dir(root: &StateRoot) -> OmcDir {
+/// The state directory of a project.
+pub(crate) fn project_dir(root: &StateRoot) -> OmcDir {
     // The name is ours (`.omc`) or made of a folder's name with what is not plain replaced.
     let name = root.omc_name.to_string_lossy();
     match root.parent {

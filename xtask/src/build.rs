@@ -72,7 +72,7 @@ pub(crate) fn release() -> Result<PathBuf> {
     let guests = guests(&workspace)?;
     let triple = host_triple()?;
     let mut cargo = workspace.cargo(Some(&guests));
-    cargo.args(["build", "--release", "--package", "omc-host", "--target", &triple]);
+    cargo.args(["build", "--release", "--package", "omc-host", "--package", "omc-mcp", "--target", &triple]);
     if can_link_statically(&triple) {
         // Finding and loading shared libraries is a third of what a start of this process costs.
         cargo.arg("--config").arg(format!("target.{triple}.rustflags=[\"-Ctarget-feature=+crt-static\"]"));
@@ -80,11 +80,13 @@ pub(crate) fn release() -> Result<PathBuf> {
     run(&mut cargo)?;
     let folder = workspace.target.join("release");
     fs::create_dir_all(&folder).with_context(|| format!("failed to create `{}`", folder.display()))?;
-    let host = folder.join(executable("omc-host"));
-    copy_if_newer(&workspace.target.join(&triple).join("release").join(executable("omc-host")), &host)?;
+    let built = workspace.target.join(&triple).join("release");
+    for program in ["omc-host", "omc-mcp"].map(executable) {
+        copy_if_newer(&built.join(&program), &folder.join(&program))?;
+    }
     copy_if_newer(&guests.compiler, &folder.join(executable("omc-compiler")))?;
     copy_if_newer(&net(&workspace)?, &folder.join(executable("omc-net")))?;
-    Ok(host)
+    Ok(folder.join(executable("omc-host")))
 }
 
 /// Whether the C library can be linked into the host: on Linux with glibc, if its static archive is installed.
@@ -144,18 +146,27 @@ pub(crate) fn guests(workspace: &Workspace) -> Result<Guests> {
 
 /// Builds guests for wasm; they land in the folder that is returned.
 pub(crate) fn build_wasm<'a>(workspace: &Workspace, names: impl Iterator<Item = &'a String>) -> Result<PathBuf> {
-    let script = workspace.root.join("scripts/wasm-target.sh");
-    let printed = output(Command::new("bash").arg(&script).arg("--print-rustc"))?;
+    let rustc = guests_rustc(workspace)?;
     let target = workspace.target.join("guests");
     let mut cargo = workspace.cargo(None);
     // Possibly another compiler than the host's, hence a target folder of its own.
-    cargo.env("RUSTC", printed.trim()).arg("build").arg("--target-dir").arg(&target);
+    cargo.env("RUSTC", rustc.trim()).arg("build").arg("--target-dir").arg(&target);
     cargo.args(["--target", GUEST_TARGET, "--profile", "guest"]);
     for name in names {
         cargo.args(["--package", name]);
     }
     run(&mut cargo)?;
     Ok(target.join(GUEST_TARGET).join("guest"))
+}
+
+/// The compiler that guests are built with, after it was seen to that it can.
+fn guests_rustc(workspace: &Workspace) -> Result<String> {
+    if cfg!(windows) {
+        // The `bash` that is found there first is that of another system, and only rustup has the target.
+        run(Command::new("rustup").args(["target", "add", GUEST_TARGET]))?;
+        return output(Command::new("rustup").args(["which", "rustc"]));
+    }
+    output(Command::new("bash").arg(workspace.root.join("scripts/wasm-target.sh")).arg("--print-rustc"))
 }
 
 pub(crate) fn host_triple() -> Result<String> {

@@ -1,6 +1,8 @@
 //! Every check that decides whether a change may land, in the order in which they fail fastest.
 
+use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, Result, bail};
@@ -8,8 +10,21 @@ use anyhow::{Context as _, Result, bail};
 use crate::build::{self, Guests, Workspace, run};
 
 /// Packages that are built natively.
-const NATIVE: &[&str] =
-    &["omc-artifact", "omc-fuzz", "omc-host", "omc-guest", "omc-net", "omc-state", "omc-tool", "omc-turn", "xtask"];
+const NATIVE: &[&str] = &[
+    "omc-artifact",
+    "omc-fuzz",
+    "omc-host",
+    "omc-guest",
+    "omc-mcp",
+    "omc-net",
+    "omc-state",
+    "omc-tool",
+    "omc-turn",
+    "xtask",
+];
+
+/// The official MCP client in Python, as pip names it: a client that shares no code with our server.
+const MCP_CLIENT: &str = "mcp==2.3.0";
 
 /// How many tests passed and failed.
 #[derive(Default)]
@@ -37,8 +52,10 @@ pub(crate) fn run_all(only_tests: bool) -> Result<()> {
             run(clippy.args(["--", "--deny", "warnings"]))?;
         }
     }
+    step("MCP client")?;
+    let client = mcp_client(&workspace)?;
     step("tests")?;
-    let count = tests(&workspace, &guests)?;
+    let count = tests(&workspace, &guests, client.as_deref())?;
     if !only_tests {
         step("documents")?;
         let mut doc = workspace.cargo(Some(&guests));
@@ -62,8 +79,27 @@ fn step(name: &str) -> Result<()> {
     writeln!(std::io::stdout(), "\n== {name}").context("failed to write to standard output")
 }
 
+/// The Python that has [`MCP_CLIENT`], installed below the target folder at the first run; absent where there is no Python.
+fn mcp_client(workspace: &Workspace) -> Result<Option<PathBuf>> {
+    let folder = workspace.target.join("mcp-client");
+    let python = folder.join("bin/python");
+    // Made last, so that an installation that was cut short is done again.
+    let done = folder.join(MCP_CLIENT);
+    if done.is_file() {
+        return Ok(Some(python));
+    }
+    if Command::new("python3").arg("--version").stdout(Stdio::null()).status().is_err() {
+        writeln!(std::io::stdout(), "there is no python3: the server is only tried with the client in Rust")?;
+        return Ok(None);
+    }
+    run(Command::new("python3").args(["-m", "venv"]).arg(&folder))?;
+    run(Command::new(&python).args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", MCP_CLIENT]))?;
+    fs::write(&done, "").with_context(|| format!("failed to write `{}`", done.display()))?;
+    Ok(Some(python))
+}
+
 /// Runs the tests of all packages and counts them.
-fn tests(workspace: &Workspace, guests: &Guests) -> Result<Count> {
+fn tests(workspace: &Workspace, guests: &Guests, mcp_client: Option<&Path>) -> Result<Count> {
     let mut cargo = workspace.cargo(Some(guests));
     // Without the compiler, which has no tests of its own and would lend the host its features.
     // The program that opens sockets has its own, built as it is used: its libraries are not built twice.
@@ -73,6 +109,9 @@ fn tests(workspace: &Workspace, guests: &Guests) -> Result<Count> {
     cargo.env("PROPTEST_RNG_SEED", "1");
     // What end-to-end tests need beside the host itself.
     cargo.env("OMC_TEST_WASM_DIR", &guests.wasm).env("OMC_TEST_COMPILER", &guests.compiler);
+    if let Some(python) = mcp_client {
+        cargo.env("OMC_TEST_MCP_PYTHON", python);
+    }
     cargo.env("OMC_TEST_NET", build::net(workspace)?).env("OMC_TEST_REGISTRY", build::registry(workspace)?);
     let all = counted(&mut cargo)?;
     let net = counted(workspace.cargo(None).args(["test", "--profile", build::QUICK, "--package", "omc-net"]))?;
@@ -109,8 +148,6 @@ fn number_before(text: &str, word: &str) -> usize {
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
-    use std::fs;
-    use std::path::Path;
 
     use super::*;
 

@@ -11,8 +11,8 @@ mod rules;
 mod verification;
 
 use omc_state::{
-    ActiveSkill, Breaker, CancelSignal, Error, Goals, MAX_CLOCK_SKEW_MS, Mode, ModeState, Pending, Prd, SessionId,
-    SkillLedger, Store, Timestamp, ToolError, Verification,
+    ActiveSkill, Breaker, CancelSignal, Error, Goals, Mode, ModeState, Pending, Prd, SessionId, SkillLedger, Store,
+    Timestamp, ToolError, Verification,
 };
 use omc_turn::Turn;
 
@@ -130,13 +130,7 @@ impl SessionState {
     /// The ultrawork that ralph brought along and that ends with it.
     fn linked_ultrawork(&self) -> Option<&ModeState> {
         let (ralph, ultrawork) = (self.state_of(Mode::Ralph)?, self.state_of(Mode::Ultrawork)?);
-        // Ralph's keyword writes both states at once. One that was started later stands for itself.
-        let together = match (ralph.started_at(), ultrawork.started_at()) {
-            (Some(ralph), Some(ultrawork)) => ultrawork.ms_since(ralph).abs() <= MAX_CLOCK_SKEW_MS,
-            _ => true,
-        };
-        let linked = ralph.fields().flag("linked_ultrawork") && together || ultrawork.fields().flag("linked_to_ralph");
-        linked.then_some(ultrawork)
+        ultrawork.came_with(ralph).then_some(ultrawork)
     }
 }
 

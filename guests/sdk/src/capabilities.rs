@@ -115,9 +115,9 @@ pub mod state_lock {
     #[derive(Clone, Debug, Eq, PartialEq)]
     #[non_exhaustive]
     pub enum LockError {
-        /// Somebody else held it for the whole time.
-        TimedOut,
-        /// The guest has no grant for files in `.omc` that it could write. The refusal is in the trail.
+        /// Somebody else held it for the whole time, or there is no directory whose lock it could be: the host says no more.
+        Unavailable,
+        /// The guest may not write in that folder. The refusal is in the trail.
         Denied,
         /// Anything else; the text is for people and not stable.
         Other(String),
@@ -126,8 +126,8 @@ pub mod state_lock {
     impl fmt::Display for LockError {
         fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
             f.write_str(match self {
-                Self::TimedOut => "somebody else held it for the whole time",
-                Self::Denied => "the guest has no grant for locks",
+                Self::Unavailable => "somebody else held it for the whole time, or there is no directory to lock",
+                Self::Denied => "the guest may not write there",
                 Self::Other(text) => text,
             })
         }
@@ -141,24 +141,25 @@ pub mod state_lock {
         }
     }
 
-    /// Waits at most `wait` for the lock of this name (1 to 64 of `a-z`, `0-9` and `-`). A guest holds one lock at a time.
+    /// Waits at most `wait` for the lock of a folder, by its path below the project's `.omc` (`guests/mine`; `.` is `.omc` itself):
+    /// for those who change files in it. Folders in it have locks of their own. A guest holds one lock at a time.
     ///
     /// # Errors
     ///
     /// [`LockError`] says why there is none.
-    pub fn acquire(name: &str, wait: Duration) -> Result<Lock, LockError> {
+    pub fn acquire(folder: &str, wait: Duration) -> Result<Lock, LockError> {
         #[cfg(target_arch = "wasm32")]
         {
             let wait_ms = u32::try_from(wait.as_millis()).unwrap_or(u32::MAX);
-            host::acquire(name, wait_ms).map(|held| Lock { _held: held }).map_err(|error| match error {
-                types::AccessError::NotFound => LockError::TimedOut,
+            host::acquire(folder, wait_ms).map(|held| Lock { _held: held }).map_err(|error| match error {
+                types::AccessError::NotFound => LockError::Unavailable,
                 types::AccessError::Denied => LockError::Denied,
-                types::AccessError::TooLarge => LockError::Other("its name is too long".to_owned()),
+                types::AccessError::TooLarge => LockError::Other("its path is too long".to_owned()),
                 types::AccessError::Other(text) => LockError::Other(text),
             })
         }
         #[cfg(not(target_arch = "wasm32"))]
-        crate::testing::World::with_current(|world| world.lock(name, wait)).map(|()| Lock {})
+        crate::testing::World::with_current(|world| world.lock(folder, wait)).map(|()| Lock {})
     }
 }
 

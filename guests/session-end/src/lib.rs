@@ -1,7 +1,8 @@
 //! Sums up a session that ends and clears away what was its own.
 //!
-//! The agent waits about a second, so what must not be lost comes first: under the session's lock its modes go, then the summary
-//! is written. Missions, dead sessions and old checkpoints follow; what is not reached is left to the next start.
+//! The agent waits about a second, so what must not be lost comes first: the summary is written, and only when it is kept does
+//! the state go that it was drawn from. Missions, dead sessions and old checkpoints follow. What is not reached, because time or
+//! disk ran out, is left to the clean-up of the next start, which sums up dead sessions that nobody has.
 
 use std::time::SystemTime;
 
@@ -42,12 +43,11 @@ impl Guest for SessionEnd {
 
 fn end(store: &Store, session: &SessionId, reason: Option<&str>, now: Timestamp) {
     let ended = store.locked(&state_lock::acquire, session, |store| {
-        let facts = store.session_facts(session);
-        // Each for itself: a state that cannot be removed is no reason to lose the summary.
+        store.write_summary(session, &store.session_facts(session), reason, now)?;
+        // Each for itself.
         let removed = store.end_session(session);
-        let written = store.write_summary(session, &facts, reason, now);
         let dropped = store.drop_missions(std::slice::from_ref(session), now);
-        Ok([removed, written, dropped])
+        Ok([removed, dropped])
     });
     match ended {
         Ok(steps) => steps.into_iter().filter_map(Result::err).for_each(|error| warn(&error)),
@@ -111,6 +111,19 @@ mod tests {
         world.locks_are_free = false;
         assert_eq!(world.call::<SessionEnd>().logged.len(), 1);
         assert_eq!(fs::read_dir(omc.path()).expect("a folder").count(), 0);
+    }
+
+    #[test]
+    fn a_state_whose_summary_cannot_be_written_stays() {
+        let omc = tempfile::tempdir().expect("a folder");
+        plant(&omc, "state/sessions/s1/ralph-state.json", &mode("s1"));
+        plant(&omc, "sessions", &json!("no folder"));
+        let outcome = end(&omc, "s1");
+        assert_eq!(outcome.logged.len(), 1, "{:?}", outcome.logged);
+        assert!(omc.path().join("state/sessions/s1/ralph-state.json").exists());
+        fs::remove_file(omc.path().join("sessions")).expect("it is a file");
+        end(&omc, "s1");
+        assert!(!omc.path().join("state/sessions/s1").exists() && omc.path().join("sessions/s1.json").exists());
     }
 
     #[test]

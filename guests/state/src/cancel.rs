@@ -33,6 +33,18 @@ impl CancelSignal {
         Self { fields }
     }
 
+    /// The same for one mode only.
+    #[must_use]
+    pub fn of_mode(mut self, mode: Mode) -> Self {
+        self.fields.set("mode", mode.name());
+        self
+    }
+
+    /// The one mode that the signal ends; absent if it ends every mode.
+    pub fn mode(&self) -> Option<&str> {
+        self.fields.text("mode").filter(|mode| !matches!(*mode, "all" | "*"))
+    }
+
     /// Whether the signal still counts: it is not switched off, its time can be read and is not over.
     pub fn is_valid(&self, now: Timestamp) -> bool {
         // A file without `active` is somebody's cancel all the same: when in doubt, the user gets out.
@@ -55,10 +67,7 @@ impl CancelSignal {
     }
 
     fn covers_name(&self, name: &str, started: Option<Timestamp>, now: Timestamp) -> bool {
-        let meant = match self.fields.text("mode") {
-            None | Some("all" | "*") => true,
-            Some(meant) => meant == name,
-        };
+        let meant = self.mode().is_none_or(|meant| meant == name);
         let older = match (self.fields.time("requested_at"), started) {
             (Some(requested), Some(started)) => requested < started,
             _ => false,

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use crate::{Error, Fields, Locker, Mode, ModeState, SessionId, Store, Timestamp, Todos, truncate_units};
+use crate::{Area, Error, Fields, Locker, Mode, ModeState, SessionId, Store, Timestamp, Todos, truncate_units};
 
 /// Age below which a checkpoint of the same session is as good as a new one, in milliseconds: compactions that were started
 /// side by side.
@@ -100,7 +100,7 @@ fn mode_summary(mode: Mode, state: &ModeState) -> Value {
 }
 
 impl Store {
-    /// Writes a checkpoint under the project's lock, unless the session has one of a moment ago. Absent then.
+    /// Writes a checkpoint under the checkpoints' lock, unless the session has one of a moment ago. Absent then.
     ///
     /// # Errors
     ///
@@ -110,7 +110,7 @@ impl Store {
         locker: &L,
         new: &NewCheckpoint<'_>,
     ) -> Result<Option<Checkpoint>, Error> {
-        self.locked_project(locker, |store| {
+        self.locked_in(locker, Area::Checkpoints, |store| {
             let recent = store.latest_checkpoint(new.session);
             if recent
                 .and_then(|known| known.fields.time("created_at"))

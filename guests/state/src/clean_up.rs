@@ -7,7 +7,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::{
-    Error, Fields, Locker, SessionId, Store, Timestamp,
+    Area, Error, Fields, Locker, SessionFacts, SessionId, Store, Timestamp,
     file::{Entry, Kind},
     shared_path,
 };
@@ -119,10 +119,13 @@ impl Store {
         if dead.is_empty() {
             return Ok(CleanedUp { sessions: 0, files });
         }
-        self.locked_project(locker, |store| {
+        self.locked_in(locker, Area::State, |store| {
             // Again: while we waited, one of them may have come back.
-            let removed: Vec<_> =
-                store.dead_sessions(own, now).into_iter().filter(|name| store.remove_session(name)).collect();
+            let removed: Vec<_> = store
+                .dead_sessions(own, now)
+                .into_iter()
+                .filter(|name| store.sum_up(name) && store.remove_session(name))
+                .collect();
             let ids: Vec<_> = removed.iter().filter_map(|name| SessionId::parse(name)).collect();
             // The board may be somebody else's work in progress; its missions are no reason to keep a dead session.
             drop(store.drop_missions(&ids, now));
@@ -214,6 +217,19 @@ impl Store {
     fn has_ended(&self, name: &str, files: &[Entry]) -> bool {
         !files.iter().any(|file| file.name == "session-started.json")
             && self.exists(&Path::new("sessions").join(format!("{name}.json")))
+    }
+
+    /// Writes the summary of a dead session that has none and left something to sum up: its end was not to be seen, or there was
+    /// no time or room for it. Says whether its state may go now.
+    fn sum_up(&self, name: &str) -> bool {
+        let Some(session) = SessionId::parse(name) else { return true };
+        let facts = self.session_facts(&session);
+        if self.has_summary(&session) || facts == SessionFacts::default() {
+            return true;
+        }
+        // Its last sign of life, as far as files tell.
+        let seen = self.entries(&session_folder(name), MAX_LISTED).iter().map(|file| file.modified).max();
+        seen.is_none_or(|seen| self.write_summary(&session, &facts, None, seen).is_ok())
     }
 
     fn remove_session(&self, name: &str) -> bool {
@@ -308,6 +324,25 @@ mod tests {
         let board = fs::read_to_string(folder.path().join("state/mission-state.json")).expect("a board");
         assert!(board.contains("alive") && !board.contains("gone"));
         store.clean_up(&NeverFree, Some(&own), now()).expect("nothing to do needs no lock");
+    }
+
+    #[test]
+    fn a_dead_session_that_nobody_summed_up_is_summed_up_before_it_goes() {
+        let (folder, store) = store();
+        let mode = |id: &str| json!({"active": true, "session_id": id, "started_at": now().to_string()}).to_string();
+        for id in ["killed", "ended"] {
+            aged(&folder, &format!("state/sessions/{id}/ralph-state.json"), &mode(id), 30);
+        }
+        plant(&folder, "sessions/ended.json", "{\"reason\": \"logout\"}");
+        store.clean_up(&&ThreadLocker::default(), None, now()).expect("a lock");
+        let read = |path: &str| fs::read_to_string(folder.path().join(path)).expect("a file");
+        let summary: serde_json::Value = serde_json::from_str(&read("sessions/killed.json")).expect("JSON");
+        assert_eq!(summary["modes_used"], json!(["ralph"]));
+        assert!(summary["ended_at"].as_str().expect("a time") < now().to_string().as_str(), "when it was last seen");
+        assert_eq!(read("sessions/ended.json"), "{\"reason\": \"logout\"}");
+        for id in ["killed", "ended"] {
+            assert!(!exists(&folder, &format!("state/sessions/{id}")), "{id}");
+        }
     }
 
     #[test]

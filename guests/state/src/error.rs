@@ -58,6 +58,12 @@ pub enum Error {
         /// The file.
         path: PathBuf,
     },
+    /// There is a file already where a new one was to be made.
+    #[error("`{}` is there already", path.display())]
+    Exists {
+        /// The file.
+        path: PathBuf,
+    },
     /// There is no room for more in the file, and nothing in it that may be dropped.
     #[error("`{}` is full: {max_bytes} bytes at most", path.display())]
     Full {
@@ -65,6 +71,14 @@ pub enum Error {
         path: PathBuf,
         /// Its limit.
         max_bytes: usize,
+    },
+    /// There are as many entries in the folder as there may be.
+    #[error("`{}` holds {max} entries, and no more may be added", path.display())]
+    TooMany {
+        /// The folder.
+        path: PathBuf,
+        /// Its limit.
+        max: usize,
     },
     /// The text is longer than its place allows; nothing of it was stored.
     #[error("the text is longer than {max_units} UTF-16 units")]
@@ -85,7 +99,12 @@ pub enum Error {
 impl Error {
     /// The error with its causes, on one line: what a log wants.
     pub fn chain(&self) -> String {
-        let causes = std::iter::successors(std::error::Error::source(self), |error| error.source());
-        causes.fold(self.to_string(), |text, cause| format!("{text}: {cause}"))
+        chain(self)
     }
+}
+
+/// Any error with its causes, on one line.
+pub fn chain(error: &dyn std::error::Error) -> String {
+    let causes = std::iter::successors(error.source(), |&error| error.source());
+    causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}"))
 }

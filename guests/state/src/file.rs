@@ -1,19 +1,23 @@
 //! Reading and replacing single files below the root: bounded, plain files only, never torn.
 //!
-//! Paths are built by this crate from fixed names and checked ids, so they never climb. What lies at their end is not
-//! trusted: its type is looked at before it is opened, because opening a pipe would wait for ever. On a machine's own file
-//! system every folder on the way is looked at too; in a guest the host's file system refuses links by itself.
+//! Paths are built by this crate from fixed names and checked ids, so they never climb. What lies on the way and at their end is
+//! not trusted: folders are reached without following a link (see `folder.rs`), and a file's type is looked at before it is
+//! opened and, where it could have been swapped, again afterwards.
 
 use std::{
     collections::hash_map::RandomState,
-    fs::{self, File, OpenOptions},
+    ffi::{OsStr, OsString},
+    fs::File,
     hash::{BuildHasher, Hasher},
     io::{self, ErrorKind, Read, Write},
-    path::{Path, PathBuf},
-    time::{Duration, UNIX_EPOCH},
+    path::Path,
 };
 
-use crate::{Error, Fields, Store, Timestamp};
+pub(crate) use crate::folder::Kind;
+use crate::{
+    Error, Fields, Store, Timestamp,
+    folder::{About, Folder, NoFolder},
+};
 
 /// Longest state file that is read, in bytes.
 ///
@@ -26,8 +30,8 @@ const MAX_DEPTH: usize = 100;
 /// Start of the name of a file that is being written. It becomes the real file or, if its writer died, debris.
 pub(crate) const TEMP_PREFIX: &str = ".tmp-";
 
-/// Age from which such a file is debris: no write takes a minute.
-const TEMP_MAX_AGE: Duration = Duration::from_mins(1);
+/// Age from which such a file is debris, in milliseconds: no write takes a minute.
+const TEMP_MAX_AGE_MS: i64 = 60 * 1000;
 
 /// Most entries of a folder that are looked at for debris, so that a crowded folder does not slow down a write.
 const MAX_LISTED: usize = 256;
@@ -50,15 +54,6 @@ pub(crate) enum Durability {
     Synced,
 }
 
-/// What a folder's entry is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
-    File,
-    Folder,
-    /// A link, a pipe, a device.
-    Other,
-}
-
 /// One entry of a folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Entry {
@@ -78,16 +73,20 @@ impl Store {
     fn read_bytes(&self, path: &Path) -> Result<Option<Vec<u8>>, Error> {
         let failed = |source| Error::Read { path: path.to_owned(), source };
         let too_large = || Error::TooLarge { path: path.to_owned() };
-        let Some(metadata) = self.plain_file(path)? else { return Ok(None) };
-        if metadata.len() > MAX_FILE_BYTES {
+        let Some((folder, name, about)) = self.look_at_file(path)? else { return Ok(None) };
+        if about.len > MAX_FILE_BYTES {
             return Err(too_large());
         }
-        let file = match File::open(self.root.join(path)) {
+        let file = match folder.open_file(name) {
             Ok(file) => file,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(failed(error)),
         };
-        let mut bytes = Vec::with_capacity(usize::try_from(metadata.len()).unwrap_or(0));
+        // Another question to the file system, which in a guest looks at what it opens by itself.
+        if cfg!(not(target_family = "wasm")) && !file.metadata().map_err(failed)?.is_file() {
+            return Err(Error::NotPlain { path: path.to_owned() });
+        }
+        let mut bytes = Vec::with_capacity(usize::try_from(about.len).unwrap_or(0));
         file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes).map_err(failed)?;
         // It may have grown since its length was asked for.
         if bytes.len() as u64 > MAX_FILE_BYTES { Err(too_large()) } else { Ok(Some(bytes)) }
@@ -100,36 +99,34 @@ impl Store {
     }
 
     /// What is known about the file; absent if there is none, an error if it is anything but a plain file.
-    pub(crate) fn plain_file(&self, path: &Path) -> Result<Option<fs::Metadata>, Error> {
-        self.check_folders(path)?;
-        match fs::symlink_metadata(self.root.join(path)) {
-            Ok(metadata) if metadata.is_file() => Ok(Some(metadata)),
+    pub(crate) fn plain_file(&self, path: &Path) -> Result<Option<About>, Error> {
+        Ok(self.look_at_file(path)?.map(|(_, _, about)| about))
+    }
+
+    /// The same, with its folder and its name there.
+    fn look_at_file<'a>(&self, path: &'a Path) -> Result<Option<(Folder, &'a OsStr, About)>, Error> {
+        let Some((folder, name)) = self.place_of(path)? else { return Ok(None) };
+        match folder.about(name) {
+            Ok(about) if about.kind == Kind::File => Ok(Some((folder, name, about))),
             Ok(_) => Err(Error::NotPlain { path: path.to_owned() }),
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
             Err(source) => Err(Error::Read { path: path.to_owned(), source }),
         }
     }
 
-    /// Refuses a path that leads through a link, away from the store.
-    fn check_folders(&self, path: &Path) -> Result<(), Error> {
-        path.parent().map_or(Ok(()), |folder| self.check_folder(folder))
+    /// The folder of a path, and the name in it; absent if there is no such folder, an error if a link leads there.
+    fn place_of<'a>(&self, path: &'a Path) -> Result<Option<(Folder, &'a OsStr)>, Error> {
+        let (parent, name) = split(path)?;
+        Ok(self.folder(parent)?.map(|folder| (folder, name)))
     }
 
-    fn check_folder(&self, path: &Path) -> Result<(), Error> {
-        if cfg!(target_family = "wasm") {
-            return Ok(());
+    fn folder(&self, path: &Path) -> Result<Option<Folder>, Error> {
+        match Folder::open(&self.root, path) {
+            Ok(folder) => Ok(Some(folder)),
+            Err(NoFolder::Missing) => Ok(None),
+            Err(NoFolder::NotPlain(path)) => Err(Error::NotPlain { path }),
+            Err(NoFolder::Failed(source)) => Err(Error::Read { path: path.to_owned(), source }),
         }
-        let mut folder = PathBuf::new();
-        for component in path.components() {
-            folder.push(component);
-            match fs::symlink_metadata(self.root.join(&folder)) {
-                Ok(metadata) if metadata.is_dir() => {}
-                Ok(_) => return Err(Error::NotPlain { path: folder }),
-                Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
-                Err(source) => return Err(Error::Read { path: folder, source }),
-            }
-        }
-        Ok(())
     }
 
     /// Puts a JSON object (two-space, as the original writes it) in the place of the file.
@@ -169,20 +166,18 @@ impl Store {
         if bytes.len() as u64 > MAX_FILE_BYTES {
             return Err(Error::TooLarge { path: path.to_owned() });
         }
-        self.replace_file(path, bytes, durability).map_err(|source| Error::Write { path: path.to_owned(), source })
-    }
-
-    fn replace_file(&self, path: &Path, bytes: &[u8], durability: Durability) -> io::Result<()> {
-        let target = self.root.join(path);
-        let folder = target.parent().ok_or(ErrorKind::InvalidInput)?;
+        let (parent, name) = split(path)?;
+        let failed = |source| Error::Write { path: path.to_owned(), source };
         let mut tries = 1;
-        let (mut file, temp) = loop {
-            match create_temp(folder) {
-                Err(error) if error.kind() == ErrorKind::NotFound && tries < MAX_FOLDER_TRIES => {
-                    tries += 1;
-                    create_folders(folder)?;
-                }
-                created => break created?,
+        let (folder, mut file, temp) = loop {
+            // Made only when it is missing, which costs nothing as long as it is not.
+            let folder = if tries == 1 { self.folder(parent)? } else { Some(self.made_folder(parent)?) };
+            let created = folder.map(|folder| create_temp(&folder).map(|(file, temp)| (folder, file, temp)));
+            match created {
+                None if tries < MAX_FOLDER_TRIES => tries += 1,
+                Some(Err(error)) if error.kind() == ErrorKind::NotFound && tries < MAX_FOLDER_TRIES => tries += 1,
+                None => return Err(failed(ErrorKind::NotFound.into())),
+                Some(created) => break created.map_err(failed)?,
             }
         };
         let written = file.write_all(bytes).and_then(|()| match durability {
@@ -190,46 +185,48 @@ impl Store {
             Durability::Synced => file.sync_all(),
         });
         drop(file);
-        if let Err(error) = written.and_then(|()| fs::rename(&temp, &target)) {
+        if let Err(error) = written.and_then(|()| folder.rename(&temp, name)) {
             // The write failed; that its debris stays too would be no news.
-            drop(fs::remove_file(&temp));
-            return Err(error);
+            drop(folder.remove_file(&temp));
+            return Err(failed(error));
         }
-        sweep(folder, &target);
+        sweep(&folder, name);
         Ok(())
+    }
+
+    fn made_folder(&self, path: &Path) -> Result<Folder, Error> {
+        let failed = |source| Error::Write { path: path.to_owned(), source };
+        Folder::make(&self.root, path).map_err(|error| match error {
+            NoFolder::Missing => failed(ErrorKind::NotFound.into()),
+            NoFolder::NotPlain(path) => Error::NotPlain { path },
+            NoFolder::Failed(source) => failed(source),
+        })
     }
 
     /// Moves a file that cannot be understood out of the way, under a name that says what and when.
     fn set_aside(&self, path: &Path) -> Result<(), Error> {
         let failed = |source| Error::Write { path: path.to_owned(), source };
-        let Some(metadata) = self.plain_file(path)? else { return Ok(()) };
-        let source = self.root.join(path);
-        let (Some(folder), Some(name)) = (source.parent(), source.file_name().and_then(|name| name.to_str())) else {
-            return Ok(());
-        };
+        let Some((folder, file, about)) = self.look_at_file(path)? else { return Ok(()) };
+        let Some(name) = file.to_str() else { return Ok(()) };
         // The file's own time, not now: setting the same file aside twice gives the same name.
-        let ms = metadata
-            .modified()
-            .ok()
-            .and_then(|time| time.duration_since(UNIX_EPOCH).ok())
-            .map_or(0, |age| age.as_millis());
+        let ms = about.modified.epoch_ms();
         let prefix = format!("{name}.corrupt-");
-        fs::rename(&source, folder.join(format!("{prefix}{ms:013}"))).map_err(failed)?;
+        folder.rename(file, format!("{prefix}{ms:013}").as_ref()).map_err(failed)?;
 
         let mut kept: Vec<_> =
-            names(folder).filter(|name| name.to_str().is_some_and(|name| name.starts_with(&prefix))).collect();
+            folder.names().filter(|name| name.to_str().is_some_and(|name| name.starts_with(&prefix))).collect();
         kept.sort_unstable();
         let surplus = kept.len().saturating_sub(MAX_CORRUPT_KEPT);
         for oldest in &kept[..surplus] {
-            fs::remove_file(folder.join(oldest)).map_err(failed)?;
+            folder.remove_file(oldest).map_err(failed)?;
         }
         Ok(())
     }
 
     /// Removes a file; it is no error if there is none.
     pub(crate) fn remove(&self, path: &Path) -> Result<(), Error> {
-        self.check_folders(path)?;
-        match fs::remove_file(self.root.join(path)) {
+        let Some((folder, name)) = self.place_of(path)? else { return Ok(()) };
+        match folder.remove_file(name) {
             Err(error) if error.kind() != ErrorKind::NotFound => {
                 Err(Error::Write { path: path.to_owned(), source: error })
             }
@@ -239,94 +236,71 @@ impl Store {
 
     /// Removes a folder if it is empty, and says whether it is gone now.
     pub(crate) fn remove_folder(&self, path: &Path) -> bool {
-        self.check_folders(path).is_ok() && fs::remove_dir(self.root.join(path)).is_ok()
+        matches!(self.place_of(path), Ok(Some((folder, name))) if folder.remove_folder(name).is_ok())
     }
 
     /// Makes a folder, for the user alone, with those above it. It is no error if there is one.
     pub(crate) fn make_folder(&self, path: &Path) -> Result<(), Error> {
-        self.check_folder(path)?;
-        create_folders(&self.root.join(path)).map_err(|source| Error::Write { path: path.to_owned(), source })
+        self.made_folder(path).map(drop)
     }
 
     /// When the file changed last; absent if there is no plain file.
     pub(crate) fn modified(&self, path: &Path) -> Option<Timestamp> {
-        Some(modified(&self.plain_file(path).ok()??))
+        Some(self.plain_file(path).ok()??.modified)
     }
 
-    /// Whether there is anything at the path: one question to the file system, for callers in a hurry.
+    /// Whether there is anything at the path: one question to the file system in a guest, for callers in a hurry.
     pub(crate) fn exists(&self, path: &Path) -> bool {
-        fs::symlink_metadata(self.root.join(path)).is_ok()
+        matches!(self.place_of(path), Ok(Some((folder, name))) if folder.about(name).is_ok())
     }
 
     /// Names of the folder's entries, at most `limit`; none if it cannot be listed.
     pub(crate) fn names(&self, folder: &Path, limit: usize) -> Vec<String> {
-        names(&self.root.join(folder)).filter_map(|name| name.into_string().ok()).take(limit).collect()
+        let folder = self.folder(folder).ok().flatten();
+        let names = folder.iter().flat_map(Folder::names).filter_map(|name| name.into_string().ok());
+        names.take(limit).collect()
     }
 
     /// The folder's entries, `limit` at most, in no order; none if it cannot be listed or a link leads there.
     pub(crate) fn entries(&self, folder: &Path, limit: usize) -> Vec<Entry> {
-        if self.check_folder(folder).is_err() {
-            return Vec::new();
-        }
-        let path = self.root.join(folder);
+        let Ok(Some(folder)) = self.folder(folder) else { return Vec::new() };
         let entry = |name: String| {
-            let metadata = fs::symlink_metadata(path.join(&name)).ok()?;
-            let kind = match metadata.file_type() {
-                kind if kind.is_file() => Kind::File,
-                kind if kind.is_dir() => Kind::Folder,
-                _ => Kind::Other,
-            };
-            Some(Entry { name, kind, modified: modified(&metadata) })
+            let About { kind, modified, .. } = folder.about(name.as_ref()).ok()?;
+            Some(Entry { name, kind, modified })
         };
-        names(&path).filter_map(|name| name.into_string().ok()).take(limit).filter_map(entry).collect()
+        folder.names().filter_map(|name| name.into_string().ok()).take(limit).filter_map(entry).collect()
     }
 }
 
-fn modified(metadata: &fs::Metadata) -> Timestamp {
-    metadata.modified().map_or(Timestamp::from_epoch_ms(0), Timestamp::from)
-}
-
-fn names(folder: &Path) -> impl Iterator<Item = std::ffi::OsString> {
-    fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.file_name())
+/// A path's folder and name.
+fn split(path: &Path) -> Result<(&Path, &OsStr), Error> {
+    let no_file = || Error::NotPlain { path: path.to_owned() };
+    path.parent().zip(path.file_name()).ok_or_else(no_file)
 }
 
 /// A new file of our own in the folder, only for the user.
-fn create_temp(folder: &Path) -> io::Result<(File, PathBuf)> {
-    let mut options = OpenOptions::new();
-    options.write(true).create_new(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+fn create_temp(folder: &Folder) -> io::Result<(File, OsString)> {
     let mut tries = 1;
     loop {
-        // The standard library's hash keys are the random numbers that it has on every platform. `create_new` makes a
-        // collision a retry, so they need not be secret.
-        let path = folder.join(format!("{TEMP_PREFIX}{:016x}", RandomState::new().build_hasher().finish()));
-        match options.open(&path) {
+        // The standard library's hash keys are the random numbers that it has on every platform. A file that is there already
+        // makes a collision a retry, so they need not be secret.
+        let name = OsString::from(format!("{TEMP_PREFIX}{:016x}", RandomState::new().build_hasher().finish()));
+        match folder.create_file(&name) {
             Err(error) if error.kind() == ErrorKind::AlreadyExists && tries < MAX_TEMP_TRIES => tries += 1,
-            opened => return opened.map(|file| (file, path)),
+            opened => return opened.map(|file| (file, name)),
         }
     }
 }
 
-fn create_folders(folder: &Path) -> io::Result<()> {
-    let mut builder = fs::DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(folder)
-}
-
 /// Removes what writers that died left behind in the folder. Best effort: the next write tries again.
-fn sweep(folder: &Path, just_written: &Path) {
-    let modified = |path: &Path| fs::symlink_metadata(path).and_then(|metadata| metadata.modified());
+fn sweep(folder: &Folder, just_written: &OsStr) {
     let debris =
-        names(folder).take(MAX_LISTED).filter(|name| name.to_str().is_some_and(|name| name.starts_with(TEMP_PREFIX)));
+        folder.names().take(MAX_LISTED).filter(|name| name.to_str().is_some_and(|name| name.starts_with(TEMP_PREFIX)));
     for name in debris {
-        let path = folder.join(name);
         // Both times are the file system's, so its clock need not be ours.
-        let (Ok(then), Ok(now)) = (modified(&path), modified(just_written)) else { continue };
-        if now.duration_since(then).is_ok_and(|age| age > TEMP_MAX_AGE) {
-            drop(fs::remove_file(&path));
+        let (Ok(then), Ok(now)) = (folder.about(&name), folder.about(just_written)) else { continue };
+        if now.modified.ms_since(then.modified) > TEMP_MAX_AGE_MS {
+            drop(folder.remove_file(&name));
         }
     }
 }
@@ -337,16 +311,21 @@ mod tests {
     use crate::testing::{fields, plant, store};
     use serde_json::json;
     use std::{
+        fs,
         sync::atomic::{AtomicBool, Ordering},
         thread,
+        time::Duration,
     };
     use tempfile::TempDir;
 
     const FILE: &str = "state/sessions/s1/ralph-state.json";
 
     fn listing(folder: &TempDir) -> Vec<String> {
-        let mut names: Vec<_> =
-            names(&folder.path().join("state/sessions/s1")).map(|name| name.into_string().expect("UTF-8")).collect();
+        let mut names: Vec<_> = fs::read_dir(folder.path().join("state/sessions/s1"))
+            .into_iter()
+            .flatten()
+            .map(|entry| entry.expect("an entry").file_name().into_string().expect("UTF-8"))
+            .collect();
         names.sort();
         names
     }
@@ -514,7 +493,7 @@ mod tests {
         assert!(matches!(store.replace(in_linked_folder, &Fields::default()), Err(Error::NotPlain { .. })));
         assert!(matches!(store.remove(in_linked_folder), Err(Error::NotPlain { .. })));
         assert_eq!(fs::read_to_string(&precious).expect("still there"), "{\"active\":true}");
-        assert_eq!(names(outside.path()).count(), 1, "and nothing beside it");
+        assert_eq!(fs::read_dir(outside.path()).expect("a folder").count(), 1, "and nothing beside it");
     }
 
     #[cfg(target_os = "linux")]
@@ -535,5 +514,44 @@ mod tests {
         plant(&folder, FILE, "{}");
         store.remove(Path::new(FILE)).expect("a file");
         assert!(!store.exists(Path::new(FILE)));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_folder_that_becomes_a_link_meanwhile_leads_nowhere() {
+        let (folder, store) = store();
+        let outside = tempfile::tempdir().expect("a folder");
+        let secret = json!({"n": 1, "secret": true}).to_string();
+        fs::create_dir_all(outside.path().join("sessions/s1")).expect("folders");
+        fs::write(outside.path().join("sessions/s1/ralph-state.json"), &secret).expect("a file");
+        store.replace(Path::new(FILE), &fields(json!({"n": 0}))).expect("a write");
+        let (state, away) = (folder.path().join("state"), folder.path().join("away"));
+        let done = AtomicBool::new(false);
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                while !done.load(Ordering::Relaxed) {
+                    fs::rename(&state, &away).expect("moved");
+                    // A writer may have made the folder in between, and may do so again.
+                    drop(std::os::unix::fs::symlink(outside.path(), &state));
+                    thread::yield_now();
+                    drop(fs::remove_file(&state));
+                    while fs::rename(&away, &state).is_err() {
+                        drop(fs::remove_dir_all(&state));
+                    }
+                }
+            });
+            for n in 0..2_000 {
+                // It fails or it works; what it never does is to follow.
+                drop(store.replace(Path::new(FILE), &fields(json!({"n": n}))));
+                if let Ok(Some(read)) = store.read_fields(Path::new(FILE)) {
+                    assert!(!read.flag("secret"), "a file outside was read");
+                }
+                drop(store.entries(Path::new("state/sessions/s1"), 10));
+            }
+            done.store(true, Ordering::Relaxed);
+        });
+        assert_eq!(fs::read_dir(outside.path().join("sessions/s1")).expect("a folder").count(), 1);
+        let left = fs::read_to_string(outside.path().join("sessions/s1/ralph-state.json")).expect("a file");
+        assert_eq!(left, secret);
     }
 }

@@ -1,4 +1,7 @@
-//! Who may change the files of a session: one at a time.
+//! Who may change files: one at a time.
+//!
+//! Locks are of folders, and each file has one folder whose lock covers it, see [`Area`]: whoever changes the file takes that one,
+//! whatever else it may write.
 
 use std::time::Duration;
 
@@ -10,10 +13,35 @@ use crate::{Error, SessionId, Store};
 /// has for its whole call.
 pub const LOCK_WAIT: Duration = Duration::from_millis(800);
 
-/// A source of named locks between processes.
+/// Files that one lock covers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Area {
+    /// The state of all sessions and what they share in `state/`: most changes of one session's files also change a shared one.
+    State,
+    /// The checkpoints.
+    Checkpoints,
+    /// The wiki.
+    Wiki,
+    /// All else: notepad, plans' notepads, project memory.
+    Root,
+}
+
+impl Area {
+    /// The folder whose lock it is, below the root.
+    const fn folder(self) -> &'static str {
+        match self {
+            Self::State => "state",
+            Self::Checkpoints => "state/checkpoints",
+            Self::Wiki => "wiki",
+            Self::Root => ".",
+        }
+    }
+}
+
+/// A source of locks on folders between processes.
 ///
 /// Guests pass the host's `state-lock`, which ends with its holder; natively it is a lock on a file, in tests a mutex. Any
-/// function of a name and a time is one.
+/// function of a folder below the root and a time is one.
 pub trait Locker {
     /// Holds the lock until it is dropped.
     type Guard;
@@ -42,9 +70,10 @@ where
 }
 
 impl Store {
-    /// Runs `work` while nobody else changes files of this session.
+    /// Runs `work` while nobody else changes files of sessions.
     ///
-    /// For every read that a write depends on. Do not nest: the lock is not re-entrant, and a guest may hold only one.
+    /// For every read that a write depends on. Do not nest: the lock is not re-entrant, and a guest may hold only one. That there
+    /// is a session shows that there is something to change; all sessions have one lock, see [`Area::State`].
     ///
     /// # Errors
     ///
@@ -52,32 +81,24 @@ impl Store {
     pub fn locked<L: Locker, T>(
         &self,
         locker: &L,
-        session: &SessionId,
+        _session: &SessionId,
         work: impl FnOnce(&Self) -> Result<T, Error>,
     ) -> Result<T, Error> {
-        self.locked_as(locker, &session.lock_name(), work)
+        self.locked_in(locker, Area::State, work)
     }
 
-    /// Runs `work` while nobody else changes the files that sessions share (notepad, memory, wiki, checkpoints).
+    /// Runs `work` while nobody else changes the files of an area.
     ///
     /// # Errors
     ///
     /// As [`locked`](Self::locked).
-    pub fn locked_project<L: Locker, T>(
+    pub fn locked_in<L: Locker, T>(
         &self,
         locker: &L,
+        area: Area,
         work: impl FnOnce(&Self) -> Result<T, Error>,
     ) -> Result<T, Error> {
-        self.locked_as(locker, "project", work)
-    }
-
-    /// The same under a lock of this name, for a file that sessions share.
-    pub(crate) fn locked_as<L: Locker, T>(
-        &self,
-        locker: &L,
-        name: &str,
-        work: impl FnOnce(&Self) -> Result<T, Error>,
-    ) -> Result<T, Error> {
+        let name = area.folder();
         let _guard = locker
             .lock(name, LOCK_WAIT)
             .map_err(|source| Error::Lock { name: name.to_owned(), source: Box::new(source) })?;

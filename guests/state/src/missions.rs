@@ -167,7 +167,7 @@ impl Store {
         self.replace(&path, &board)
     }
 
-    /// Takes the missions of these sessions off the board that all share. Teams' stay. For use under the project's lock.
+    /// Takes the missions of these sessions off the board that all share. Teams' stay. For use under the lock of the state.
     ///
     /// # Errors
     ///

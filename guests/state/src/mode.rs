@@ -5,7 +5,9 @@
 
 use std::{fmt, path::PathBuf};
 
-use crate::{Error, Fields, Locker, SessionId, Store, Timestamp, session_path, shared_path, truncate_units};
+use crate::{
+    Error, Fields, Locker, MAX_CLOCK_SKEW_MS, SessionId, Store, Timestamp, session_path, shared_path, truncate_units,
+};
 
 /// Age from which a state that nobody touched is stale, in milliseconds: 2 hours, the original's rule.
 pub const STALE_MS: i64 = 2 * 60 * 60 * 1000;
@@ -266,6 +268,17 @@ impl ModeState {
     /// When the mode started.
     pub fn started_at(&self) -> Option<Timestamp> {
         self.fields.time("started_at")
+    }
+
+    /// Whether this ultrawork is the one that ralph brought along, and that ends with it.
+    ///
+    /// Ralph's keyword writes both states at once. One that was started later stands for itself.
+    pub fn came_with(&self, ralph: &Self) -> bool {
+        let together = match (ralph.started_at(), self.started_at()) {
+            (Some(ralph), Some(own)) => own.ms_since(ralph).abs() <= MAX_CLOCK_SKEW_MS,
+            _ => true,
+        };
+        ralph.fields.flag("linked_ultrawork") && together || self.fields.flag("linked_to_ralph")
     }
 
     /// The mode's skill has started: it no longer waits.

@@ -10,7 +10,7 @@
 use std::path::Path;
 
 use crate::{
-    Error, Locker, Store, Timestamp,
+    Area, Error, Locker, Store, Timestamp,
     remember::Note,
     text::{cut_marked, units},
 };
@@ -379,7 +379,7 @@ impl Store {
         Ok(self.read_text(Path::new(FILE))?.map(|text| Notepad::parse(&text)))
     }
 
-    /// Changes the notepad, which is made if there is none, under the project's lock: what is old is dropped, and so much of the
+    /// Changes the notepad, which is made if there is none, under its lock: what is old is dropped, and so much of the
     /// working memory that the rest fits. Says what `change` says.
     ///
     /// # Errors
@@ -392,7 +392,7 @@ impl Store {
         now: Timestamp,
         change: impl FnOnce(&mut Notepad) -> Result<T, Error>,
     ) -> Result<T, Error> {
-        self.locked_project(locker, |store| {
+        self.locked_in(locker, Area::Root, |store| {
             let path = Path::new(FILE);
             let before = store.read_text(path)?;
             let mut notepad = before.as_deref().map_or_else(Notepad::default, Notepad::parse);
@@ -426,7 +426,7 @@ impl Store {
         if pruned.dropped == 0 {
             return Ok(pruned);
         }
-        self.locked_project(locker, |store| {
+        self.locked_in(locker, Area::Root, |store| {
             let Some(mut notepad) = store.read_notepad()? else { return Ok(Pruned { dropped: 0, left: 0 }) };
             let pruned = notepad.prune(days, now);
             store.replace_text(Path::new(FILE), &notepad.render())?;

@@ -4,7 +4,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::{Error, Locker, Store, Timestamp, file::Kind};
+use crate::{Area, Error, Locker, Store, Timestamp, file::Kind};
 
 /// Most plans whose wisdom is looked at, and most of what one file adds to it, in bytes: together below what a file may have.
 const MAX_PLANS: usize = 32;
@@ -104,7 +104,7 @@ fn folder_of(plan: &str) -> PathBuf {
 }
 
 impl Store {
-    /// Appends an entry to a plan's notepad, under the project's lock.
+    /// Appends an entry to a plan's notepad, under its lock.
     ///
     /// # Errors
     ///
@@ -118,7 +118,7 @@ impl Store {
         now: Timestamp,
     ) -> Result<(), Error> {
         let path = folder_of(plan).join(category.file());
-        self.locked_project(locker, |store| {
+        self.locked_in(locker, Area::Root, |store| {
             let text = store.read_text(&path)?;
             let title = || format!("# {} - {}\n", category.title(), crate::one_line(plan, 100));
             let mut text = text.unwrap_or_else(title);

@@ -4,12 +4,14 @@
 //! Lists are bounded: the user's directives go last. Languages and frameworks are objects; plain names, an older shape, are read
 //! too.
 
+mod merge;
+
 use std::{collections::BTreeMap, path::Path};
 
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use crate::{Error, Fields, Locker, Store, Timestamp, file::Durability, units};
+use crate::{Area, Error, Fields, Locker, Store, Timestamp, file::Durability, units};
 
 /// Age from which the project is looked at again, in milliseconds: 24 hours.
 pub const RESCAN_MS: i64 = 24 * 60 * 60 * 1000;
@@ -583,7 +585,7 @@ impl Store {
         Ok(self.read_fields(Path::new(FILE))?.map(ProjectMemory::from_fields))
     }
 
-    /// Changes the memory under the project's lock, if `change` says that it did.
+    /// Changes the memory under its lock, if `change` says that it did.
     ///
     /// What is there and is no JSON is set aside when the user is to be heard; a tool leaves it to the next scan.
     ///
@@ -597,7 +599,7 @@ impl Store {
         change: impl FnOnce(&mut ProjectMemory) -> bool,
     ) -> Result<(), Error> {
         let path = Path::new(FILE);
-        self.locked_project(locker, |store| {
+        self.locked_in(locker, Area::Root, |store| {
             let (mut memory, durability) = match (occasion, store.read_memory()) {
                 (Occasion::Tool, Ok(Some(memory))) if memory.is_complete() => (memory, Durability::Rename),
                 (Occasion::Tool, Ok(_)) => return Ok(()),

@@ -2,8 +2,6 @@
 
 use std::fmt;
 
-use crate::text::fingerprint;
-
 /// The id of a session: an ASCII letter or digit, then at most 255 letters, digits, `_` or `-`.
 ///
 /// Agents write `unknown` when they have no id; that names nobody and is no id here, in any case of letters.
@@ -26,14 +24,6 @@ impl SessionId {
     /// The id as text.
     pub fn as_str(&self) -> &str {
         &self.0
-    }
-
-    /// Name of the lock over all files of the session.
-    ///
-    /// Lock names are short and lower-case, ids are neither, so the name holds a hash. Two sessions with the same
-    /// hash would wait for each other and nothing worse.
-    pub(crate) fn lock_name(&self) -> String {
-        format!("session-{}", fingerprint(&self.0))
     }
 }
 
@@ -60,17 +50,5 @@ mod tests {
         ] {
             assert_eq!(SessionId::parse(bad), None, "{bad:?}");
         }
-    }
-
-    #[test]
-    fn a_lock_name_fits_the_hosts_rule_whatever_the_id() {
-        let ids = ["s1", "S1", &"A_".repeat(128)];
-        let names: Vec<_> = ids.iter().map(|id| SessionId::parse(id).expect("an id").lock_name()).collect();
-        for name in &names {
-            assert!(
-                name.len() <= 64 && name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
-            );
-        }
-        assert_ne!(names[0], names[1], "ids differ by the case of their letters too");
     }
 }

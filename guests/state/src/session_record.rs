@@ -92,6 +92,11 @@ impl Store {
             .map_or((0, 0), |shared| count_agents(&shared, |agent| agent.belongs_to(session)))
     }
 
+    /// Whether the session was summed up.
+    pub(crate) fn has_summary(&self, session: &SessionId) -> bool {
+        self.exists(&summary_path(session))
+    }
+
     /// Writes the summary of a session that ends now.
     ///
     /// # Errors

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use crate::{Error, Fields, Locker, Store, Timestamp, file::Kind, shared_path};
+use crate::{Area, Error, Fields, Locker, Store, Timestamp, file::Kind, shared_path};
 
 /// Longest life that can be asked for, in seconds: a week.
 pub const MAX_TTL_SECONDS: u64 = 604_800;
@@ -66,11 +66,11 @@ fn path_of(namespace: &Name, key: &Name) -> PathBuf {
 }
 
 impl Store {
-    /// Stores a value, under the project's lock. The time at which the key was made first stays.
+    /// Stores a value, under the lock of the state. The time at which the key was made first stays.
     ///
     /// # Errors
     ///
-    /// [`Error::Full`] if there are too many keys or namespaces, or what keeps the file from being written.
+    /// [`Error::TooMany`] if there are too many keys or namespaces, or what keeps the file from being written.
     pub fn write_shared<L: Locker>(
         &self,
         locker: &L,
@@ -80,11 +80,11 @@ impl Store {
         now: Timestamp,
     ) -> Result<(), Error> {
         let path = path_of(namespace, key);
-        self.locked_project(locker, |store| {
+        self.locked_in(locker, Area::State, |store| {
             let known = store.read_fields(&path).ok().flatten();
             if known.is_none() {
                 let own = folder().join(&namespace.0);
-                let full = |path: PathBuf, max_bytes| Error::Full { path, max_bytes };
+                let full = |path: PathBuf, max| Error::TooMany { path, max };
                 if store.names(&own, MAX_KEYS).len() >= MAX_KEYS {
                     return Err(full(own, MAX_KEYS));
                 }
@@ -155,14 +155,31 @@ impl Store {
         self.remove(&path_of(namespace, key))
     }
 
-    /// Removes entries whose time is over, of all namespaces, and says how many. For use under the project's lock.
-    pub fn sweep_shared(&self, now: Timestamp) -> usize {
-        let mut removed = 0;
-        for namespace in self.shared_namespaces() {
+    /// The same under the lock of the state. Says whether there was one.
+    ///
+    /// # Errors
+    ///
+    /// As [`remove_shared`](Self::remove_shared), or what keeps the lock from being taken.
+    pub fn remove_shared_locked<L: Locker>(&self, locker: &L, namespace: &Name, key: &Name) -> Result<bool, Error> {
+        if !self.exists(&path_of(namespace, key)) {
+            return Ok(false);
+        }
+        self.locked_in(locker, Area::State, |store| {
+            let was_there = store.exists(&path_of(namespace, key));
+            store.remove_shared(namespace, key)?;
+            store.remove_folder(&folder().join(&namespace.0));
+            Ok(was_there)
+        })
+    }
+
+    /// Removes entries whose time is over, of one namespace or of all, and names them. For use under the lock of the state.
+    pub fn sweep_shared(&self, only: Option<&Name>, now: Timestamp) -> Vec<(Name, Name)> {
+        let mut removed = Vec::new();
+        for namespace in only.map_or_else(|| self.shared_namespaces(), |name| vec![name.clone()]) {
             for key in self.keys(&namespace) {
                 let entry = self.read_fields(&path_of(&namespace, &key)).ok().flatten().map(|fields| Entry { fields });
                 if entry.is_some_and(|entry| entry.has_expired(now)) && self.remove_shared(&namespace, &key).is_ok() {
-                    removed += 1;
+                    removed.push((namespace.clone(), key));
                 }
             }
             self.remove_folder(&folder().join(&namespace.0));
@@ -217,10 +234,11 @@ mod tests {
         let listed = store.list_shared(&ns, later);
         assert_eq!(listed.len(), 1);
         assert_eq!(listed[0].1.fields().time("createdAt"), Some(now()), "the first time stays");
-        assert_eq!(store.sweep_shared(later), 1);
+        assert_eq!(store.sweep_shared(Some(&name("other")), later), []);
+        assert_eq!(store.sweep_shared(None, later), [(ns.clone(), short.clone())]);
         assert_eq!(store.shared_namespaces().len(), 1);
         store.remove_shared(&ns, &long).expect("removed");
-        store.sweep_shared(later);
+        store.sweep_shared(None, later);
         assert_eq!(store.shared_namespaces(), []);
     }
 
@@ -246,7 +264,7 @@ mod tests {
         }
         let locker = ThreadLocker::default();
         let write = |ns: &str, key: &str| store.write_shared(&&locker, (&name(ns), &name(key)), json!(1), None, now());
-        assert!(matches!(write("n", "new"), Err(Error::Full { .. })));
+        assert!(matches!(write("n", "new"), Err(Error::TooMany { .. })));
         write("n", "k0").expect("a key that is there");
         write("m", "new").expect("another namespace");
     }

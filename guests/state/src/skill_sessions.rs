@@ -15,7 +15,6 @@ const MAX_SESSIONS: usize = 100;
 const MAX_PATHS: usize = 200;
 
 const FILE: &str = "skill-sessions.json";
-const LOCK: &str = "skill-sessions";
 
 fn is_current(entry: &Value, now: Timestamp) -> bool {
     let time = entry.get("timestamp").and_then(Value::as_i64).map(Timestamp::from_epoch_ms);
@@ -46,7 +45,7 @@ impl Store {
         paths: &[&str],
         now: Timestamp,
     ) -> Result<(), Error> {
-        self.locked_as(locker, LOCK, |store| {
+        self.locked(locker, session, |store| {
             // What cannot be read is set aside by the write.
             let mut fields = store.read_fields(&shared_path(FILE)).ok().flatten().unwrap_or_default();
             let sessions = fields.remove("sessions").and_then(|sessions| sessions.as_object().cloned());

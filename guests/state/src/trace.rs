@@ -20,7 +20,7 @@ impl Store {
     /// What keeps the line from being written.
     pub fn trace(&self, session: &SessionId, event: Map<String, Value>, now: Timestamp) -> Result<(), Error> {
         let path = shared_path(&format!("agent-replay-{session}.jsonl"));
-        if self.plain_file(&path)?.is_some_and(|metadata| metadata.len() > MAX_TRACE_BYTES) {
+        if self.plain_file(&path)?.is_some_and(|about| about.len > MAX_TRACE_BYTES) {
             return Ok(());
         }
         if let Some(folder) = path.parent() {

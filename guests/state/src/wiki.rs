@@ -4,6 +4,10 @@
 //! the others, and keys that nobody here knows, come back as they were. A file without front matter is no page. `index.md`,
 //! `log.md` and `environment.md` are ours and no pages.
 
+mod edit;
+mod lint;
+mod search;
+
 use std::{
     collections::BTreeMap,
     path::{Path, PathBuf},
@@ -15,6 +19,10 @@ use crate::{
     one_line,
     project_memory::{Command, ProjectMemory},
 };
+
+pub use edit::{CATEGORIES, CONFIDENCES, Ingested, Knowledge};
+pub use lint::{Finding, Severity};
+pub use search::Match;
 
 /// Most pages that are looked at.
 const MAX_PAGES: usize = 500;
@@ -327,7 +335,17 @@ impl Store {
         Page::parse(&self.read_text(&path_of(file)).ok().flatten()?)
     }
 
-    /// Writes a page. For use under the project's lock; the index is made anew when it is asked for next.
+    /// The text of a page, of the index or of another file of ours; absent if there is none, or if no page may have the name.
+    ///
+    /// # Errors
+    ///
+    /// What keeps the file from being read.
+    pub fn read_wiki_file(&self, file: &str) -> Result<Option<String>, Error> {
+        let is_known = is_page_file(file) || RESERVED.contains(&file);
+        if is_known { self.read_text(&path_of(file)) } else { Ok(None) }
+    }
+
+    /// Writes a page. For use under the wiki's lock; the index is made anew when it is asked for next.
     ///
     /// # Errors
     ///
@@ -336,7 +354,7 @@ impl Store {
         if is_page_file(file) { self.replace_text(&path_of(file), &page.render()) } else { Err(no_page(file)) }
     }
 
-    /// Removes a page. For use under the project's lock.
+    /// Removes a page. For use under the wiki's lock.
     ///
     /// # Errors
     ///
@@ -350,7 +368,7 @@ impl Store {
         self.indexed_overview().unwrap_or_else(|| overview(&self.wiki_pages(), now))
     }
 
-    /// The same, and writes the index if it was not up to date. For use under the project's lock.
+    /// The same, and writes the index if it was not up to date. For use under the wiki's lock.
     ///
     /// # Errors
     ///
@@ -359,8 +377,18 @@ impl Store {
         if let Some(indexed) = self.indexed_overview() {
             return Ok(indexed);
         }
+        self.rebuild_index(now)
+    }
+
+    /// Makes the index anew: a time of change has too few digits to tell two changes in a row apart. For use under the project's
+    /// lock.
+    ///
+    /// # Errors
+    ///
+    /// What keeps the index from being written.
+    pub fn rebuild_index(&self, now: Timestamp) -> Result<Overview, Error> {
         let overview = overview(&self.wiki_pages(), now);
-        if overview.pages > 0 {
+        if overview.pages > 0 || self.exists(&path_of(INDEX)) {
             self.replace_text(&path_of(INDEX), &overview.index)?;
         }
         Ok(overview)
@@ -402,7 +430,7 @@ impl Store {
         files
     }
 
-    /// Adds an entry to the log, whose oldest ones make room. For use under the project's lock.
+    /// Adds an entry to the log, whose oldest ones make room. For use under the wiki's lock.
     ///
     /// # Errors
     ///
@@ -418,7 +446,7 @@ impl Store {
     }
 
     /// Writes the page about the project's surroundings anew if the memory was scanned after it. Says whether it did. For use
-    /// under the project's lock.
+    /// under the wiki's lock.
     ///
     /// # Errors
     ///
@@ -435,7 +463,7 @@ impl Store {
         memory.is_complete() && memory.last_scanned() > written
     }
 
-    /// Leaves a page about a session that ends now, once. For use under the project's lock.
+    /// Leaves a page about a session that ends now, once. For use under the wiki's lock.
     ///
     /// # Errors
     ///

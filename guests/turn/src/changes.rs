@@ -12,8 +12,7 @@ const MAX_IN_FOLDER: u32 = 256;
 const MAX_IN_FOLDERS: usize = 1_024;
 
 /// Folders of what is made or fetched and not written. Git would ignore them by rules that are not known here.
-const NOT_WRITTEN: [&str; 14] = [
-    ".git",
+const NOT_WRITTEN: [&str; 13] = [
     "node_modules",
     "target",
     "dist",
@@ -61,11 +60,8 @@ pub fn changed_files() -> Result<Vec<Changed>, AccessError> {
     Ok(files)
 }
 
-/// The files of a folder that git does not know. A repository of its own in it is another project.
+/// The files of a folder that git does not know.
 fn in_new_folder(folder: &str, most: usize) -> Vec<String> {
-    if most == 0 || project_files::list(Root::Project, &format!("{folder}/.git"), 1) != Err(AccessError::NotFound) {
-        return Vec::new();
-    }
     let found = project_files::find(Root::Project, folder, MAX_IN_FOLDER).unwrap_or_else(|error| {
         log::debug(&format!("the new folder `{}` was not looked into: {error}", folder.escape_debug()));
         project_files::Found::default()

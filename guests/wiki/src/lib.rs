@@ -7,7 +7,7 @@
 use std::time::SystemTime;
 
 use omc_guest::{Decision, Effects, Error, Event, EventKind, Guest, log, settings, state_lock};
-use omc_state::{SessionId, Store, Timestamp, inert, one_line, truncate_units, wiki::Overview};
+use omc_state::{Area, SessionId, Store, Timestamp, inert, one_line, truncate_units, wiki::Overview};
 
 /// Lines of the index that a session is shown: the original's number.
 const INDEX_LINES: usize = 30;
@@ -57,7 +57,9 @@ impl Guest for Wiki {
                 if let Some(session) = session
                     && settings::get("wiki.autoCapture").unwrap_or(true)
                 {
-                    report(store.locked_project(&state_lock::acquire, |store| store.capture_session(&session, now)));
+                    report(
+                        store.locked_in(&state_lock::acquire, Area::Wiki, |store| store.capture_session(&session, now)),
+                    );
                 }
             }
             _ => {}
@@ -72,7 +74,7 @@ fn bring_up_to_date(store: &Store, now: Timestamp) -> Overview {
     if memory.is_none() && store.has_fresh_index() {
         return store.wiki_overview(now);
     }
-    let written = store.locked_project(&state_lock::acquire, |store| {
+    let written = store.locked_in(&state_lock::acquire, Area::Wiki, |store| {
         if let Some(memory) = &memory {
             report(store.feed_environment(memory));
         }

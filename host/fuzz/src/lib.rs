@@ -7,16 +7,20 @@
 //! A panic in the host makes it answer with silence, and one in a guest is a fault: in either case a guard has been
 //! talked into looking away. So a panic is a finding, although the agent never sees it.
 
+mod compile;
 mod config;
 mod event;
+mod git;
 mod guest;
 mod hooks_file;
 mod notes;
 mod scratch;
 mod state;
 
+pub use compile::compile;
 pub use config::{environment, guest_settings, operator_config};
 pub use event::{event, matcher};
+pub use git::git;
 pub use guest::{component, guests};
 pub use hooks_file::hooks_file;
 pub use notes::notes;
@@ -27,9 +31,11 @@ pub type Target = fn(&[u8]);
 
 /// Every target by its name, which is also that of its entry point and of its folders with inputs.
 pub const TARGETS: &[(&str, Target)] = &[
+    ("compile", compile),
     ("component", component),
     ("environment", environment),
     ("event", event),
+    ("git", git),
     ("guest_settings", guest_settings),
     ("guests", guests),
     ("hooks_file", hooks_file),

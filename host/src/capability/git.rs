@@ -130,6 +130,7 @@ impl Repository {
             "--",
         ])?;
         printed.add_others(&others);
+        printed.changes.retain(|change| !self.is_other_repository(&change.path));
         Ok(Changes { paths: printed.changes, complete: printed.complete })
     }
 
@@ -162,6 +163,11 @@ impl Repository {
             against: head.unwrap_or_else(|| format.empty_tree().to_owned()),
             until: until.min(Instant::now() + MAX_TIME),
         })
+    }
+
+    /// Whether the path is that of a folder with a repository of its own, which is another project.
+    fn is_other_repository(&self, path: &str) -> bool {
+        path.ends_with('/') && own_dir(&self.work_tree.join(path)).is_ok_and(|dir| dir.stat_at(".git").is_ok())
     }
 
     fn head_file(&self) -> Result<Head, AccessError> {
@@ -287,7 +293,9 @@ impl Git<'_> {
                 "-c",
                 "protocol.allow=never",
             ])
-            .args(["-c", "core.quotePath=false", "-c", "submodule.recurse=false", "-c"])
+            .args(["-c", "core.quotePath=false", "-c", "submodule.recurse=false"])
+            // What git learns on the way it would note in the index, which is not ours.
+            .args(["-c", "diff.autoRefreshIndex=false", "-c"])
             .arg(excludes)
             .args(args);
         git.env_clear()
@@ -334,6 +342,22 @@ impl Git<'_> {
             Err(_) => Err(AccessError::Other("git was not done in time".to_owned())),
         }
     }
+}
+
+/// The branch and the commit of the repository at a work tree, as guests are told; none where they get an error. For trying
+/// repositories that nobody would make.
+pub fn branch_and_head(work_tree: &Path) -> [Option<String>; 2] {
+    let Ok(repository) = Repository::find(work_tree) else { return [None, None] };
+    [repository.branch().ok().flatten(), repository.head().ok().flatten()]
+}
+
+/// The paths that guests would be told, at most `most`, if git printed this of tracked files and of the others. For trying what no
+/// git prints.
+pub fn paths_in(tracked: &[u8], others: &[u8], most: usize) -> Vec<String> {
+    let mut printed = Printed { changes: Vec::new(), most, complete: true };
+    printed.add_tracked(tracked);
+    printed.add_others(others);
+    printed.changes.into_iter().map(|change| change.path).collect()
 }
 
 /// Collects what git prints.

@@ -6,8 +6,9 @@
 
 use std::borrow::Cow;
 use std::io::Write;
+use std::sync::Arc;
 
-use omc_artifact::ReadRoot;
+use omc_artifact::{Preopen, ReadRoot};
 use omc_tool::Output;
 use serde_json::Value;
 use wasmtime::component::{HasSelf, Linker, Resource};
@@ -23,6 +24,7 @@ use wit::types::{AccessError, EffectError, FileOperation};
 
 use super::git::Repository;
 use super::project_files::Files;
+use super::wasi::ErrorCode;
 use super::{lock, session_environment, transcript};
 
 /// Longest text that a guest gets from an event, in bytes: far beyond any prompt a person writes, and small against the memory a
@@ -419,22 +421,26 @@ impl wit::session_environment::Host for GuestState {
 impl wit::state_lock::Host for GuestState {
     fn acquire(
         &mut self,
-        name: String,
+        folder: String,
         wait_ms: u32,
     ) -> wasmtime::Result<Result<Resource<lock::LockHandle>, AccessError>> {
         if !self.grants.writes_project() {
             self.refuse("state-lock");
             return Ok(Err(AccessError::Denied));
         }
-        if !lock::is_name(&name) {
-            return Ok(Err(AccessError::Other("a lock's name is 1 to 64 of a-z, 0-9 and -".to_owned())));
-        }
+        let Some(path) = lock::path(&folder) else {
+            return Ok(Err(AccessError::Other("a lock's folder is `.` or a path below `.omc`".to_owned())));
+        };
         if self.holds_lock {
             return Ok(Err(AccessError::Other("a guest holds one lock at a time".to_owned())));
         }
-        let acquired = match self.surroundings.project_dir() {
-            Some(dir) => lock::acquire(dir, wait_ms, self.deadline),
-            None => Err(AccessError::NotFound),
+        let Some(dir) = self.surroundings.project_dir().map(Arc::clone) else {
+            return Ok(Err(AccessError::Other("there is no project here, so there is no `.omc`".to_owned())));
+        };
+        let acquired = match self.wasi.make_folder(Preopen::Project.guest_path(), path)? {
+            Ok(()) => lock::acquire(&dir, path, wait_ms, self.deadline),
+            Err(ErrorCode::Access | ErrorCode::NotPermitted | ErrorCode::ReadOnly) => Err(AccessError::Denied),
+            Err(error) => Err(AccessError::Other(error.message().to_owned())),
         };
         Ok(match acquired {
             Ok(held) => {

@@ -116,10 +116,43 @@ impl OmcDir {
         self.handle()?.ok_or(Unusable::Failed(io::ErrorKind::NotFound))
     }
 
-    /// The directory, created if it is missing, as a handle of its own: a lock on it belongs to this handle alone.
+    /// A folder in it by its path, or itself by the empty path, as a handle of its own: a lock on it belongs to this handle
+    /// alone. What is missing is created.
     #[cfg(unix)]
-    pub(crate) fn lockable(&self) -> Result<std::os::fd::OwnedFd, Unusable> {
-        self.ensure()?.reopen().map_err(|error| Unusable::Failed(error.kind()))
+    pub(crate) fn lockable(&self, path: &str) -> Result<Dir, Unusable> {
+        let root = self.ensure()?;
+        let failed = |error: io::Error| Unusable::Failed(error.kind());
+        let mut names = path.split('/').filter(|name| !name.is_empty());
+        let Some(first) = names.next() else { return root.reopen().map_err(failed) };
+        let step = |parent: &Dir, name: &str| match parent.open_dir(name) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                match parent.create_dir(name) {
+                    Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(failed(error)),
+                    _ => {}
+                }
+                parent.open_dir(name).map_err(failed)
+            }
+            opened => opened.map_err(failed),
+        };
+        names.try_fold(step(&root, first)?, |parent, name| step(&parent, name))
+    }
+
+    /// Whether the folder at the path is still the one that was opened.
+    #[cfg(unix)]
+    pub(crate) fn is_at(&self, path: &str, opened: &Dir) -> io::Result<bool> {
+        if path.is_empty() {
+            // The handle that everything else goes through.
+            return Ok(true);
+        }
+        let Some(root) = self.handle().map_err(io::Error::other)? else { return Ok(false) };
+        let mut at = root.reopen()?;
+        for name in path.split('/').filter(|name| !name.is_empty()) {
+            at = match at.open_dir(name) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+                found => found?,
+            };
+        }
+        Ok(at.stat()?.identity == opened.stat()?.identity)
     }
 
     /// The parent; nothing if it is still to be created and `create` does not say so.

@@ -39,7 +39,7 @@ use std::time::Instant;
 
 use wasmtime::component::{HasData, Linker, ResourceTable};
 
-use self::bindings::filesystem::types::ErrorCode;
+pub(crate) use self::bindings::filesystem::types::ErrorCode;
 use self::error::FsError;
 pub use self::error::{DeadlinePassed, Exit};
 use self::grant::Grants;

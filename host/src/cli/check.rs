@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, anyhow};
 
+use super::agents::agent;
 use super::table::table;
 use crate::config::{Env, EnvVars, file};
 use crate::hooks_file::check::{self, Outcome, Report, Severity};
 use crate::hooks_file::{self, Trusted};
-use crate::protocol::dialect::{Dialect, dialect};
 use crate::protocol::event::Agent;
 use crate::text;
 
@@ -42,14 +42,6 @@ pub(super) struct Args {
     /// Print the nearest file for the other agent, and on standard error what it cannot say
     #[arg(long, value_name = "AGENT", value_parser = agent)]
     convert: Option<Agent>,
-}
-
-/// An agent whose hooks files are known.
-fn agent(name: &str) -> Result<Agent, String> {
-    match dialect(name).map(Dialect::agent) {
-        Some(agent @ (Agent::Claude | Agent::Codex)) => Ok(agent),
-        _ => Err("the hooks files that are known are those of claude and codex".to_owned()),
-    }
 }
 
 pub(super) fn run(args: &Args, env: &Env) -> Result<bool> {

@@ -6,8 +6,7 @@
 use omc_artifact::{Capability, Manifest, WishedLimits};
 use serde::Serialize;
 
-use crate::policy;
-use crate::registry::parse_grant;
+use crate::policy::{self, parse_grant};
 
 /// A guest, as far as it is compared.
 #[derive(Clone, Copy)]

@@ -127,7 +127,15 @@ fn row(record: &Record) -> Option<[String; 7]> {
     decision.extend(guest.log.iter().map(|line| format!("\n  says {line}")));
     let list = |items: &[String]| if items.is_empty() { "-".to_owned() } else { items.join("\n") };
     let (kept, dropped, refused) = (list(&guest.kept), list(&guest.dropped), list(&guest.refused));
-    Some([guest.name.clone(), decision, kept, dropped, refused, guest.fuel.to_string(), millis(guest.micros)])
+    Some([
+        guest.name.clone(),
+        decision,
+        kept,
+        dropped,
+        refused,
+        guest.fuel.map_or_else(|| "-".to_owned(), |fuel| fuel.to_string()),
+        millis(guest.micros),
+    ])
 }
 
 fn millis(micros: u64) -> String {

@@ -22,6 +22,12 @@ use crate::registry::{self, Guest, InstallError, Registry, Streak};
 use crate::signature::Key;
 use crate::text::inert;
 
+pub(super) const EXAMPLES: &str = "\
+Examples:
+  omc-host guests list
+  omc-host guests add ./guest.wasm
+  omc-host guests remove mine";
+
 /// List, add, change and remove guests.
 #[derive(Debug, clap::Subcommand)]
 pub(super) enum Command {

@@ -14,7 +14,8 @@ Examples:
   echo '{\"hook_event_name\":\"UserPromptSubmit\",\"session_id\":\"s1\",\"cwd\":\"/tmp\",\"prompt\":\"ralph fix src/a.rs\"}' | omc-host hook
   omc-host hook --agent claude < event.json
 
-It answers with exit status 0 whatever happens; `omc-host log` says what did.";
+It answers with exit status 0 whatever happens; `omc-host log` says what did. Only where `deny-channel = \"both\"` is set is a tool
+refused by exit status 2 as well.";
 
 /// What the command line of `hook` says.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -60,6 +61,7 @@ pub(super) fn run(args: &[OsString], began: Instant) -> Option<ExitCode> {
     let mut stdout = std::io::stdout().lock();
     // The agent may have gone away; then there is nobody to answer.
     drop(stdout.write_all(&answer.reply.stdout).and_then(|()| stdout.flush()));
+    drop(std::io::stderr().write_all(&answer.reply.stderr));
     answer.leave_trail();
     Some(code)
 }

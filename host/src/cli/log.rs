@@ -200,7 +200,12 @@ fn row(record: &Record) -> [String; 8] {
     let note = record.note.as_deref().map(inert);
     let (guest, millis, fuel, mut outcome) = match &record.guest {
         None => ("-".to_owned(), String::new(), String::new(), note.unwrap_or_default()),
-        Some(guest) => (guest.name.clone(), self::millis(guest.micros), fuel(guest.fuel), outcome(guest, note)),
+        Some(guest) => (
+            guest.name.clone(),
+            self::millis(guest.micros),
+            guest.fuel.map_or_else(String::new, fuel),
+            outcome(guest, note),
+        ),
     };
     outcome.extend(payload);
     let session = record.session.clone().unwrap_or_else(|| "-".to_owned());

@@ -16,6 +16,11 @@ use crate::text::inert;
 /// Largest file of headers that is read, in bytes: a few tokens.
 const MAX_HEADERS_BYTES: u64 = 16 * 1024;
 
+pub(super) const EXAMPLES: &str = "\
+Examples:
+  omc-host telemetry send             what has not been sent yet
+  omc-host telemetry send --dry-run   show it, and send nothing";
+
 /// Send the audit trail to where the operator wants it.
 #[derive(Debug, clap::Subcommand)]
 pub(super) enum Command {

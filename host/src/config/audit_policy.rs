@@ -8,7 +8,7 @@ use super::limits::Limit;
 use super::options::{self, LimitOptions};
 use super::problem::{Problem, ProblemLog, quote};
 use crate::interfaces;
-use crate::registry::parse_grant;
+use crate::policy::parse_grant;
 use crate::signature::Key;
 use omc_artifact::Capability;
 use std::collections::BTreeSet;

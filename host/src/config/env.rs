@@ -35,6 +35,12 @@ env_vars! {
     OMC_STATE_DIR,
     /// `1`: `.omc-workspace` markers are not looked for.
     OMC_DISABLE_MULTIREPO,
+    /// The session that commands and the MCP server mean where none is named, if the project knows it.
+    OMC_SESSION_ID,
+    /// Claude Code's own name for the same, where the first is not set.
+    CLAUDE_CODE_SESSION_ID,
+    /// Another name for the same, where neither is set.
+    CLAUDE_SESSION_ID,
     /// `strict`: a mode ends after 200 iterations at the latest.
     OMC_SECURITY,
     /// The user's home folder.

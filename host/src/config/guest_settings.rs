@@ -198,6 +198,12 @@ const KEYS: &[Key] = &[
         "The model (`AGENT.model`) for the subagents of a kind, such as `executor` or `codeReviewer`, where a call names none.",
     ),
     key(
+        "agents.sharedMemory.enabled",
+        Kind::Flag { default: true },
+        FromProject::Set,
+        "Whether agents may store what they share (`omc-host memory shared`, `shared_memory_*`).",
+    ),
+    key(
         "wiki.autoCapture",
         Kind::Flag { default: true },
         FromProject::Set,

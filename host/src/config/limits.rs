@@ -4,6 +4,8 @@
 //! `docs/configuration.md`, so that none of them can disagree. The operator may change each limit, a project may lower it,
 //! a guest can do neither.
 
+use crate::protocol::contract;
+
 /// Declares each limit once: field, key, unit, default, range and reason.
 macro_rules! limits {
     ($($(#[doc = $doc:literal])+ $field:ident: $variant:ident, $key:literal, $unit:literal, $default:expr, $range:expr,
@@ -80,6 +82,8 @@ pub struct LimitSpec {
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
 const GIB: u64 = 1 << 30;
+/// No event has more time, whatever is configured, so a longer deadline would be a promise that nobody keeps.
+const MAX_DEADLINE_MS: u64 = contract::MAX_DEADLINE_MS as u64;
 
 limits! {
     /// Instructions of one call, as wasmtime counts them.
@@ -143,11 +147,11 @@ limits! {
     output_bytes: OutputBytes, "output-bytes", "bytes", 16 * KIB, 0..=MIB,
         because "Enough for the message of a panic, for which guests do not plan.";
     /// Wall-clock time of one call.
-    call_deadline_ms: CallDeadlineMs, "call-deadline-ms", "ms", 1_000, 10..=60_000,
-        because "Fuel stops wasm code earlier; this stops a host call that blocks.";
+    call_deadline_ms: CallDeadlineMs, "call-deadline-ms", "ms", 1_000, 10..=MAX_DEADLINE_MS,
+        because "Fuel stops wasm code earlier; this stops a host call that blocks. More than the event has would be of no use.";
     /// Wall-clock time of one event, at most; less where the agent waits less.
-    event_deadline_ms: EventDeadlineMs, "event-deadline-ms", "ms", 2_500, 50..=600_000,
-        because "Below every agent's own timeout together with the start of the process, so that the host answers first.";
+    event_deadline_ms: EventDeadlineMs, "event-deadline-ms", "ms", MAX_DEADLINE_MS, 50..=MAX_DEADLINE_MS,
+        because "Below every agent's own timeout together with the start of the process, so that the host answers first; the host does not know what longer one a hooks file may name. `SessionEnd` and `Interrupt` have 800 ms.";
 }
 
 impl Default for Limits {

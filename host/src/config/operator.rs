@@ -12,7 +12,7 @@
 
 use super::file::{self, ReadError, Writers};
 use super::limits::{Limit, Limits};
-use super::options::{GuestOptions, Loaded, Options, Standing};
+use super::options::{DenyChannel, GuestOptions, Loaded, Options, Standing};
 use super::problem::{Problem, ProblemLog};
 use crate::signature::Key;
 use std::collections::BTreeSet;
@@ -139,6 +139,13 @@ impl Settings {
             texts: telemetry.texts == Some(true),
             headers_file: telemetry.headers_file.clone(),
         })
+    }
+
+    /// How the refusal of a tool reaches the agent.
+    pub fn deny_channel(&self) -> DenyChannel {
+        // The strongest sound file that says something decides.
+        let said = |file: &Options| file.deny_channel.filter(|_| file.standing == Standing::Sound);
+        self.layers.operators().find_map(said).unwrap_or_default()
     }
 
     pub(crate) fn resolve(system: Loaded, user: Loaded, project: Loaded) -> Self {

@@ -86,6 +86,17 @@ pub(crate) struct Options {
     /// Keys of which one must have signed every guest of somebody else.
     pub(crate) require_signature: Option<Vec<Key>>,
     pub(crate) telemetry: TelemetryOptions,
+    pub(crate) deny_channel: Option<DenyChannel>,
+}
+
+/// How the refusal of a tool reaches the agent.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum DenyChannel {
+    /// In the answer, with exit status 0.
+    #[default]
+    Json,
+    /// In the answer, and as exit status 2 with the reason on standard error.
+    Both,
 }
 
 impl Options {
@@ -100,6 +111,7 @@ impl Options {
             trusted_keys: Vec::new(),
             require_signature: None,
             telemetry: TelemetryOptions::default(),
+            deny_channel: None,
         }
     }
 
@@ -120,6 +132,7 @@ impl Options {
                 // What cannot be read is required all the same: no guest has its signature.
                 "require-signature" => options.require_signature = Some(keys(key, value, log)),
                 "telemetry" => options.telemetry = telemetry(value, log),
+                "deny-channel" => options.deny_channel = deny_channel(key, value, log),
                 _ => unknown(key, log),
             }
         }
@@ -278,6 +291,21 @@ fn entries<'a, 'i>(
 
 pub(super) fn name<'a>(key: &'a Spanned<DeString<'_>>) -> &'a str {
     key.get_ref()
+}
+
+fn deny_channel(
+    key: &Spanned<DeString<'_>>,
+    value: &Spanned<DeValue<'_>>,
+    log: &mut ProblemLog<'_>,
+) -> Option<DenyChannel> {
+    match value.get_ref().as_str() {
+        Some("json") => Some(DenyChannel::Json),
+        Some("both") => Some(DenyChannel::Both),
+        _ => {
+            wrong_type(key, "`\"json\"` or `\"both\"`", log);
+            None
+        }
+    }
 }
 
 fn boolean(key: &Spanned<DeString<'_>>, value: &Spanned<DeValue<'_>>, log: &mut ProblemLog<'_>) -> Option<bool> {

@@ -38,6 +38,9 @@ fn narrow_only(options: &mut Options, log: &mut ProblemLog<'_>) {
     let mut ignore = |key: &str| {
         log.of_file(format!("a project cannot set {key}"), "set it in your own configuration if you want it");
     };
+    if options.deny_channel.take().is_some() {
+        ignore("`deny-channel`");
+    }
     if options.log_payloads.take().is_some() {
         ignore("`log-payloads`");
     }

@@ -43,6 +43,12 @@ impl Report {
         let mut all = self.findings.iter().chain(self.handlers.iter().flat_map(|handler| &handler.findings));
         self.loads && all.all(|finding| finding.severity == Severity::Note)
     }
+
+    /// What is wrong with the file as a whole.
+    pub(crate) fn problems(&self) -> impl Iterator<Item = &str> {
+        let problems = self.findings.iter().filter(|finding| finding.severity == Severity::Problem);
+        problems.map(|finding| finding.text.as_str())
+    }
 }
 
 /// What happens to one handler.

@@ -1,56 +1,156 @@
-//! The hooks files that this project ships: one entry for each event that has a timeout for them in its contract.
+//! Hooks of ours: in the files that this project ships, in the ones that `install` edits, and how they are recognised there.
 //!
-//! Generated, and compared with `hooks/` by a test. Their command lines hold nothing that changes between versions: Codex asks
-//! for trust again when one does.
+//! The shipped files are generated, with one entry for each event that has a timeout for them in its contract, and compared with
+//! `hooks/` by a test. No command line holds anything that changes between versions: Codex asks for trust again when one does.
 
 use serde_json::{Map, Value, json};
 
 use crate::protocol::contract::{self, Contract, Target};
 use crate::protocol::event::Agent;
 
-/// The file for a plugin of that agent; nothing for an agent that has no hooks files of this shape.
-pub fn plugin_file(agent: Agent) -> Option<String> {
-    let handler: fn(u32) -> Value = match agent {
-        // No shell: neither quoting nor a chatty profile is in the way.
-        Agent::Claude => |seconds| {
-            json!({
-                "type": "command",
-                "command": "${CLAUDE_PLUGIN_ROOT}/bin/omc-host",
-                "args": ["hook", "--agent", "claude"],
-                "timeout": seconds,
-            })
-        },
-        // Always a shell. PowerShell takes a quoted path for a text, so that one stays bare.
-        Agent::Codex => |seconds| {
-            json!({
+/// Timeout in seconds on events for which no guest of ours asks: above the host's own deadline, and no longer than a person likes
+/// to wait.
+const USUAL_TIMEOUT_S: u32 = 5;
+
+/// Scripts of the original by which its hooks are known wherever they were copied to. Each is on an event of its own.
+const SCRIPTS_OF_THE_ORIGINAL: &[&str] = &[
+    "keyword-detector.mjs",
+    "session-start.mjs",
+    "pre-tool-enforcer.mjs",
+    "post-tool-verifier.mjs",
+    "persistent-mode.mjs",
+    "session-end.mjs",
+];
+
+/// The program that a hook starts.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Program<'a> {
+    /// The one in the plugin that the hooks file belongs to.
+    InPlugin,
+    /// The one at this path, which is absolute.
+    At(&'a str),
+}
+
+/// What stands under an event in a hooks file.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Entry {
+    pub(crate) event: &'static str,
+    pub(crate) matcher: Option<&'static str>,
+    pub(crate) handler: Value,
+}
+
+impl Entry {
+    /// The entry for an event; nothing for an agent that has no hooks files of this shape.
+    pub(crate) fn new(contract: &Contract, program: Program<'_>) -> Option<Self> {
+        let bound = contract.max_timeout_ms.map_or(u32::MAX, |max| max / 1_000);
+        let seconds = contract.hook_timeout_s.unwrap_or(USUAL_TIMEOUT_S).min(bound);
+        let handler = match (contract.agent, program) {
+            // No shell: neither quoting nor a chatty profile is in the way.
+            (Agent::Claude, program) => {
+                let command = match program {
+                    Program::InPlugin => "${CLAUDE_PLUGIN_ROOT}/bin/omc-host",
+                    Program::At(path) => path,
+                };
+                json!({"type": "command", "command": command, "args": ["hook", "--agent", "claude"], "timeout": seconds})
+            }
+            // Always a shell. PowerShell takes a quoted path for a text, so that one stays bare.
+            (Agent::Codex, Program::InPlugin) => json!({
                 "type": "command",
                 "command": "\"${PLUGIN_ROOT}/bin/omc-host\" hook --agent codex",
                 "commandWindows": "${PLUGIN_ROOT}\\bin\\omc-host.exe hook --agent codex",
                 "timeout": seconds,
-            })
-        },
-        _ => return None,
-    };
-    let entry = |contract: &Contract, seconds| {
+            }),
+            (Agent::Codex, Program::At(path)) => {
+                let program = if cfg!(windows) { path.to_owned() } else { quoted(path) };
+                json!({"type": "command", "command": format!("{program} hook --agent codex"), "timeout": seconds})
+            }
+            _ => return None,
+        };
+        // Claude Code means the same by no matcher at all. Which events a guest wants is for the host to know: a file that says
+        // it too has to be trusted anew with every change.
+        let matcher = (contract.agent == Agent::Codex && contract.target != Target::None).then_some("*");
+        Some(Self { event: contract.event, matcher, handler })
+    }
+
+    /// The group of handlers with nothing but this one.
+    pub(crate) fn group(&self) -> Value {
         let mut group = Map::new();
-        // Claude Code means the same by no matcher at all. Which events a guest wants is for the host to know: a file that
-        // says it too has to be trusted anew with every change.
-        if agent == Agent::Codex && contract.target != Target::None {
-            group.insert("matcher".to_owned(), json!("*"));
-        }
-        group.insert("hooks".to_owned(), json!([handler(seconds)]));
-        json!([group])
-    };
-    let hooks: Map<String, Value> = contract::rows(agent)
-        .iter()
-        .filter_map(|row| Some((row.event.to_owned(), entry(row, row.hook_timeout_s?))))
-        .collect();
+        group.extend(self.matcher.map(|matcher| ("matcher".to_owned(), json!(matcher))));
+        group.insert("hooks".to_owned(), json!([self.handler]));
+        Value::Object(group)
+    }
+}
+
+/// The file for a plugin of that agent; nothing for an agent that has no hooks files of this shape.
+pub fn plugin_file(agent: Agent) -> Option<String> {
+    let rows = contract::rows(agent).iter().filter(|row| row.hook_timeout_s.is_some());
+    let entries = rows.map(|row| Entry::new(row, Program::InPlugin)).collect::<Option<Vec<_>>>()?;
+    if entries.is_empty() {
+        return None;
+    }
+    let hooks: Map<String, Value> =
+        entries.iter().map(|entry| (entry.event.to_owned(), json!([entry.group()]))).collect();
     let file = json!({
         "description": "omc-host: every event goes to one program, which calls the guests that want it",
         "hooks": hooks,
     });
     // Parsed JSON always serialises.
     serde_json::to_string_pretty(&file).ok().map(|text| text + "\n")
+}
+
+/// The program of a handler that is one of ours, wherever it lies and whichever version wrote it.
+pub(crate) fn program_of(handler: &Value) -> Option<String> {
+    if handler.get("type")?.as_str()? != "command" {
+        return None;
+    }
+    let command = handler.get("command")?.as_str()?;
+    let (program, verb) = if let Some(args) = handler.get("args").and_then(Value::as_array) {
+        (command.to_owned(), args.first()?.as_str()?.to_owned())
+    } else {
+        let mut words = words(command).into_iter();
+        (words.next()?, words.next()?)
+    };
+    let name = program.rsplit(['/', '\\']).next()?;
+    (matches!(name, "omc-host" | "omc-host.exe") && verb == "hook").then_some(program)
+}
+
+/// Whether a handler is one of oh-my-claudecode's, from its plugin or copied by its installer.
+pub(crate) fn is_of_the_original(handler: &Value) -> bool {
+    let command = handler.get("command").and_then(Value::as_str).unwrap_or_default();
+    command.contains("oh-my-claudecode") || SCRIPTS_OF_THE_ORIGINAL.iter().any(|script| command.contains(script))
+}
+
+/// A path as one word of a Unix shell, quoted only where it has to be.
+fn quoted(path: &str) -> String {
+    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "/._-+,@%:=".contains(letter);
+    if path.chars().all(is_plain) { path.to_owned() } else { format!("'{}'", path.replace('\'', r"'\''")) }
+}
+
+/// The first two words of a command line, as a shell takes them. A backslash is only taken for an escape before a character that
+/// needs one, since others stand in paths of Windows.
+fn words(line: &str) -> Vec<String> {
+    let (mut words, mut word, mut quote) = (Vec::new(), None::<String>, None);
+    let mut letters = line.chars().peekable();
+    while let Some(letter) = letters.next() {
+        match (letter, quote) {
+            (' ' | '\t', None) => words.extend(word.take()),
+            ('\'' | '"', None) => {
+                quote = Some(letter);
+                word.get_or_insert_default();
+            }
+            (letter, Some(open)) if letter == open => quote = None,
+            ('\\', None | Some('"')) if letters.peek().is_some_and(|next| " \t'\"\\$".contains(*next)) => {
+                word.get_or_insert_default().extend(letters.next());
+            }
+            (letter, _) => word.get_or_insert_default().push(letter),
+        }
+        if words.len() == 2 {
+            return words;
+        }
+    }
+    words.extend(word);
+    words.truncate(2);
+    words
 }
 
 #[cfg(test)]
@@ -157,6 +257,41 @@ mod tests {
                 assert_eq!((read.agent.as_deref(), read.complaint), (Some(agent.name()), None), "{}", row.event);
                 assert_eq!(dialect::dialect(agent.name()).expect("a dialect").agent(), agent);
             }
+        }
+    }
+
+    #[test]
+    fn our_handlers_are_recognised_whatever_their_path() {
+        for path in ["/opt/omc-host", "/a b/it's \"x\"/omc-host", "/한국어/$HOME/`x`/omc-host", "/a\\b/omc-host"] {
+            for agent in AGENTS {
+                let entry = Entry::new(contract::of(agent, "Stop"), Program::At(path)).expect("an entry");
+                assert_eq!(program_of(&entry.handler).as_deref(), Some(path), "{}", entry.handler);
+            }
+        }
+        for (handler, program) in [
+            (json!({"type": "command", "command": "omc-host hook"}), Some("omc-host")),
+            (
+                json!({"type": "command", "command": "C:\\omc\\omc-host.exe hook --agent codex"}),
+                Some("C:\\omc\\omc-host.exe"),
+            ),
+            (json!({"type": "command", "command": "/a/omc-host", "args": ["log"]}), None),
+            (json!({"type": "command", "command": "/a/omc-host log"}), None),
+            (json!({"type": "command", "command": "/a/omc-hosts hook"}), None),
+            (json!({"type": "command", "command": "echo omc-host hook"}), None),
+            (json!({"type": "http", "url": "omc-host hook"}), None),
+            (json!("omc-host hook"), None),
+        ] {
+            assert_eq!(program_of(&handler).as_deref(), program, "{handler}");
+        }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_shell_reads_a_quoted_path_as_one_word() {
+        for path in ["/opt/omc-host", "/a b/it's \"x\"", "/$HOME/`x`/\\/;&|*?#~", "/한국어"] {
+            let line = format!("printf %s {}", quoted(path));
+            let output = std::process::Command::new("sh").args(["-c", &line]).output().expect("a shell");
+            assert_eq!(String::from_utf8(output.stdout).expect("UTF-8"), path);
         }
     }
 

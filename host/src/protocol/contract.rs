@@ -212,7 +212,7 @@ pub enum Install {
 const DEADLINE_PERCENT: u32 = 80;
 
 /// Longest time for an event, in milliseconds: a person or a model waits for the answer.
-const MAX_DEADLINE_MS: u32 = 2_500;
+pub(crate) const MAX_DEADLINE_MS: u32 = 2_500;
 
 /// Longest time for the events at which the agent is leaving, in milliseconds: agents wait about a second in all.
 const LEAVING_DEADLINE_MS: u32 = 800;

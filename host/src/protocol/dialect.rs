@@ -10,8 +10,8 @@ mod pass_only;
 
 use serde_json::{Map, Value};
 
-use super::decision::Merged;
-use super::event::Event;
+use super::decision::{Decision, Merged};
+use super::event::{Event, Kind};
 
 pub use super::event::Agent;
 pub use detect::resolve;
@@ -23,6 +23,8 @@ pub struct Reply {
     pub stdout: Vec<u8>,
     /// Exit status. Agents read 2 as a refusal and some read anything but 0 and 1 as one.
     pub exit_code: u8,
+    /// Standard error: nothing, or why, beside an exit status of 2.
+    pub stderr: Vec<u8>,
 }
 
 impl Reply {
@@ -32,9 +34,24 @@ impl Reply {
         if !stdout.is_empty() {
             stdout.push(b'\n');
         }
-        Self { stdout, exit_code: 0 }
+        Self { stdout, ..Self::default() }
+    }
+
+    /// The same answer, and if it refuses the use of a tool, the refusal a second time: as exit status 2 with the reason on standard
+    /// error. Codex then reads no more than that, and to Claude Code it looks like a hook that failed.
+    pub(crate) fn with_refusal_twice(mut self, event: &Event, merged: &Merged) -> Self {
+        if let (Kind::PreToolUse, Agent::Claude | Agent::Codex, Decision::Block(reason)) =
+            (event.kind(), event.agent(), &merged.decision)
+        {
+            self.stderr = format!("{reason}\n").into_bytes();
+            self.exit_code = REFUSAL;
+        }
+        self
     }
 }
+
+/// The exit status that both agents read as a refusal.
+const REFUSAL: u8 = 2;
 
 /// One agent's way of speaking.
 pub trait Dialect: Sync {

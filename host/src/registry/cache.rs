@@ -32,6 +32,10 @@ const RETRY_AFTER: Duration = Duration::from_mins(10);
 /// How long `guests add` waits for a compiler that is at work already: it may have several large guests to do.
 const WAIT_FOR_COMPILER: Duration = Duration::from_mins(2);
 
+/// Age from which another version's folder of code is removed, by when something was last compiled into it: a version that
+/// somebody still uses beside this one would have to compile again, and does so by itself.
+const PRUNE_AFTER: Duration = Duration::from_hours(30 * 24);
+
 /// Longest description of a failure that is read, in bytes.
 const MAX_FAILURE_BYTES: u64 = 2048;
 
@@ -94,6 +98,7 @@ pub(crate) fn mend<'a>(paths: &Paths, guests: impl Iterator<Item = &'a Installed
         return Ok(());
     }
     sweep(&folder);
+    prune(&folder);
     let mut command = command(compiler, &folder, &missing, locked);
     // The agent waits until nobody holds its pipes any more.
     command.stdout(Stdio::null()).stderr(Stdio::null());
@@ -116,6 +121,7 @@ pub(super) fn compile_now(paths: &Paths, component: &str, compiler: &Path) -> Re
         ))
     })?;
     if output.status.success() {
+        prune(&entry.folder);
         Ok(())
     } else {
         let said = String::from_utf8_lossy(&output.stderr);
@@ -177,6 +183,18 @@ fn is_due(entry: &CacheEntry) -> bool {
     failure(entry).is_none_or(|(_, when)| when.elapsed().map_or(true, |passed| passed >= RETRY_AFTER))
 }
 
+/// Removes what other versions of the host compiled long ago. Best effort: the next compilation tries again.
+fn prune(own: &Path) {
+    let Some(entries) = own.parent().and_then(|code| fs::read_dir(code).ok()) else { return };
+    for path in entries.filter_map(|entry| Some(entry.ok()?.path())).filter(|path| path != own) {
+        let Ok(about) = fs::symlink_metadata(&path) else { continue };
+        let is_old = about.modified().is_ok_and(|time| time.elapsed().is_ok_and(|age| age >= PRUNE_AFTER));
+        if about.is_dir() && is_old {
+            drop(fs::remove_dir_all(&path));
+        }
+    }
+}
+
 /// Removes what killed compilers left behind. The folder is locked, so nobody is writing.
 fn sweep(folder: &Path) {
     let Ok(entries) = fs::read_dir(folder) else { return };
@@ -184,5 +202,26 @@ fn sweep(folder: &Path) {
         if path.extension().is_some_and(|extension| extension == "tmp") {
             drop(fs::remove_file(path));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn code_of_other_versions_goes_when_it_is_old() {
+        let cache = tempfile::tempdir().unwrap();
+        let old = SystemTime::now() - PRUNE_AFTER - Duration::from_hours(1);
+        for (name, time) in [("own", old), ("young", SystemTime::now()), ("old", old)] {
+            let folder = cache.path().join(name);
+            fs::create_dir(&folder).unwrap();
+            fs::write(folder.join("code"), name).unwrap();
+            File::open(&folder).unwrap().set_modified(time).unwrap();
+        }
+        prune(&cache.path().join("own"));
+        let mut left: Vec<_> = fs::read_dir(cache.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        left.sort();
+        assert_eq!(left, ["own", "young"]);
     }
 }

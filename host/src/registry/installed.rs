@@ -8,7 +8,7 @@ use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use omc_artifact::{Capability, Component, ComponentError, Manifest, Request};
+use omc_artifact::{Capability, Component, ComponentError, Manifest};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
@@ -17,13 +17,15 @@ use super::cache;
 use super::trust::{Durability, Locked, create_private_dir, lock_dir, open_private, replace_private};
 use crate::config::Paths;
 use crate::interfaces::{self, Mismatch};
-use crate::policy;
+use crate::policy::{self, in_parts, merged, parse_grant};
 use crate::protocol::matcher::Matcher;
 use crate::runtime::{self, Code, Fault};
 use crate::signature::{self, Key, MAX_SIGNATURE_BYTES, SignatureError, Signer};
 
 /// Largest lock file that is read, in bytes: hundreds of guests.
 const MAX_LOCK_BYTES: u64 = 4 * 1024 * 1024;
+/// Length of a digest: SHA-256 in hex.
+const DIGEST_DIGITS: usize = 64;
 /// Version of the lock file's format.
 const LOCK_VERSION: u32 = 1;
 
@@ -162,13 +164,27 @@ impl Lock {
             Ok(_) => {}
             Err(source) => return Err(InstallError::Read { path, source }),
         }
-        match serde_json::from_slice(&bytes) {
-            Ok(lock) => Ok(lock),
-            // A later format need not look like this one.
-            Err(source) => match serde_json::from_slice::<Version>(&bytes) {
-                Ok(Version { version }) if version > LOCK_VERSION => Err(InstallError::Newer { path, version }),
-                _ => Err(InstallError::Damaged { path, source }),
-            },
+        Self::parse(&bytes).map_err(|problem| match problem {
+            Unfit::Newer(version) => InstallError::Newer { path, version },
+            Unfit::Damaged(source) => InstallError::Damaged { path, source },
+        })
+    }
+
+    /// Reads the text of a lock file.
+    fn parse(bytes: &[u8]) -> Result<Self, Unfit> {
+        let parsed = serde_json::from_slice::<Self>(bytes);
+        // First, since a later format may look like this one and mean something else.
+        let version = match &parsed {
+            Ok(lock) => Some(lock.version),
+            Err(_) => serde_json::from_slice::<Version>(bytes).ok().map(|version| version.version),
+        };
+        if let Some(version) = version.filter(|version| *version > LOCK_VERSION) {
+            return Err(Unfit::Newer(version));
+        }
+        let lock = parsed.map_err(Unfit::Damaged)?;
+        match lock.guests.iter().find_map(Installed::flaw) {
+            Some(flaw) => Err(Unfit::Damaged(serde::de::Error::custom(flaw))),
+            None => Ok(lock),
         }
     }
 
@@ -195,7 +211,21 @@ fn lock_data(paths: &Paths) -> Result<Locked, InstallError> {
     lock_dir(data, WAIT_FOR_LOCK).map_err(|source| InstallError::Write { path: data.clone(), source })
 }
 
+/// Why the text of a lock file cannot be used.
+enum Unfit {
+    Newer(u32),
+    Damaged(serde_json::Error),
+}
+
 impl Installed {
+    /// What is wrong with an entry, if `add` would never have written it.
+    fn flaw(&self) -> Option<String> {
+        let is_digest = self.digest.len() == DIGEST_DIGITS
+            && self.digest.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
+        let manifest = self.manifest.check().err().map(|error| error.to_string());
+        manifest.or_else(|| (!is_digest).then(|| format!("`{}` has no digest", self.manifest.name)))
+    }
+
     /// The guest's compiled code, from the cache.
     pub(super) fn code(&self, paths: &Paths) -> Result<Code, Fault> {
         cache::open(paths, &self.digest)
@@ -385,24 +415,6 @@ pub(crate) fn change_grants(
     })
 }
 
-/// Grants with one entry for each capability, and each part of a scope once.
-pub(crate) fn merged(grants: Vec<Capability>) -> Vec<Capability> {
-    let mut merged: Vec<Capability> = Vec::new();
-    for grant in grants {
-        let Some(known) = merged.iter_mut().find(|known| known.name() == grant.name()) else {
-            merged.push(grant);
-            continue;
-        };
-        let mut scope = known.scope();
-        scope.extend(grant.scope().into_iter().filter(|part| !known.scope().contains(part)));
-        // Both have been read from such a scope.
-        if let Ok(both) = parse_grant(grant.name(), &scope) {
-            *known = both;
-        }
-    }
-    merged
-}
-
 /// Grants without a capability, or without a part of its scope.
 pub(crate) fn without(
     guest: &Installed,
@@ -462,16 +474,6 @@ fn within_request(manifest: &Manifest, grants: &[Capability]) -> Result<(), Inst
         }
         None => Ok(()),
     }
-}
-
-/// A capability, one part of its scope each.
-pub(crate) fn in_parts(capability: &Capability) -> Vec<Capability> {
-    let scope = capability.scope();
-    if scope.is_empty() {
-        return vec![capability.clone()];
-    }
-    // They have been read from such a scope.
-    scope.iter().filter_map(|part| parse_grant(capability.name(), std::slice::from_ref(part)).ok()).collect()
 }
 
 /// Sees that compiled code links: names alone do not tell whether functions and types fit.
@@ -539,14 +541,35 @@ mod grants {
     }
 }
 
-/// Reads a grant: a capability's name and its scope.
-pub(crate) fn parse_grant(capability: &str, scope: &[String]) -> Result<Capability, String> {
-    let request = serde_json::json!({ "capability": capability, "scope": scope, "reason": "" });
-    match serde_json::from_value::<Request>(request) {
-        Ok(Request { capability: Capability::Unknown { name, .. }, .. }) => {
-            Err(format!("there is no capability `{name}`"))
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn lock(version: u32, digest: &str, name: &str) -> Value {
+        json!({"version": version, "guests": [{
+            "digest": digest, "source": "x.wasm", "added": "2026-01-01T00:00:00.000Z", "imports": [], "grants": [],
+            "manifest": {"name": name, "version": "1", "subscriptions": []},
+        }]})
+    }
+
+    #[test]
+    fn a_lock_file_that_add_did_not_write_is_refused() {
+        let digest = "0".repeat(DIGEST_DIGITS);
+        let read = |value: Value| match Lock::parse(value.to_string().as_bytes()) {
+            Ok(lock) => format!("{} guests", lock.guests.len()),
+            Err(Unfit::Newer(version)) => format!("newer {version}"),
+            Err(Unfit::Damaged(source)) => source.to_string(),
+        };
+        assert_eq!(read(lock(LOCK_VERSION, &digest, "guard")), "1 guests");
+        assert_eq!(read(lock(LOCK_VERSION + 1, &digest, "guard")), "newer 2", "though it looks the same");
+        assert_eq!(read(json!({"version": 7})), "newer 7");
+        for bad in ["", "0", "../../x", &digest.replace('0', "G"), &format!("{digest}0")] {
+            assert_eq!(read(lock(LOCK_VERSION, bad, "guard")), "`guard` has no digest", "{bad}");
         }
-        Ok(request) => Ok(request.capability),
-        Err(error) => Err(error.to_string()),
+        for bad in ["", "../x", "a\u{1b}[31m", "A", &"a".repeat(65)] {
+            assert!(read(lock(LOCK_VERSION, &digest, bad)).starts_with("the name"), "{bad}");
+        }
     }
 }

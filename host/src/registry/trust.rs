@@ -30,6 +30,7 @@ pub(crate) struct PrivateDir {
 pub(crate) struct Locked(PrivateDir);
 
 /// How often somebody looks whether a lock is free.
+#[cfg(unix)]
 const LOCK_NAP: Duration = Duration::from_millis(2);
 
 impl PrivateDir {

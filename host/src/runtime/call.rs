@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use wasmtime::component::{Component, Linker, Resource};
-use wasmtime::{CallHook, Engine, Store};
+use wasmtime::{CallHook, Engine, Store, Trap};
 
 use super::bindings::GuestPre;
 use super::bindings::exports::omc::hook::handler::Decision as WitDecision;
@@ -45,7 +45,8 @@ pub(crate) struct Called {
     pub(crate) outcome: Result<(Decision, Effects), Fault>,
     /// The decision or effect that the guest wanted and had no grant for.
     pub(crate) not_granted: Option<&'static str>,
-    pub(crate) fuel: u64,
+    /// What it used of its fuel; absent where it was stopped in the midst of a function, before that was written down.
+    pub(crate) fuel: Option<u64>,
     pub(crate) memory_bytes: usize,
     pub(crate) elapsed: Duration,
     pub(crate) log: Vec<LogLine>,
@@ -69,7 +70,7 @@ impl Called {
         Self {
             outcome: Err(fault),
             not_granted: None,
-            fuel: 0,
+            fuel: Some(0),
             memory_bytes: 0,
             elapsed,
             log: Vec::new(),
@@ -114,8 +115,9 @@ impl Call {
             host_calls: 0,
         };
         let mut store = Store::new(&linked.engine, state);
-        let outcome = call(linked, &mut store, &component);
-        let left = store.get_fuel().unwrap_or_default();
+        let mut fuel_is_known = true;
+        let outcome = call(linked, &mut store, &component, &mut fuel_is_known);
+        let left = store.get_fuel().ok().filter(|_| fuel_is_known);
         let state = store.data_mut();
         let (outcome, not_granted) = match outcome {
             Ok(decision) => {
@@ -131,7 +133,7 @@ impl Call {
         let called = Called {
             outcome,
             not_granted,
-            fuel: fuel.saturating_sub(left),
+            fuel: left.map(|left| fuel.saturating_sub(left)),
             memory_bytes: state.memories.used_bytes,
             elapsed: began.elapsed(),
             log: mem::take(&mut state.log),
@@ -146,11 +148,19 @@ impl Call {
     }
 }
 
-/// Links, instantiates and calls.
-fn call(linked: &Linked, store: &mut Store<GuestState>, component: &Component) -> Result<Decision, Fault> {
+/// Links, instantiates and calls. Says whether the store knows how much fuel was used.
+fn call(
+    linked: &Linked,
+    store: &mut Store<GuestState>,
+    component: &Component,
+    fuel_is_known: &mut bool,
+) -> Result<Decision, Fault> {
     let limits = store.data().limits.clone();
     let whole = |limit: u64| usize::try_from(limit).unwrap_or(usize::MAX);
-    let stopped = |error: wasmtime::Error| Fault::from_call(&error, &limits);
+    let mut stopped = |error: wasmtime::Error| {
+        *fuel_is_known = counts_fuel(&error);
+        Fault::from_call(&error, &limits)
+    };
     store.limiter(|state| &mut state.memories);
     store.set_fuel(limits.fuel).map_err(|error| Fault::host(format!("{error:#}")))?;
     store.set_epoch_deadline(ticks(Duration::from_millis(limits.call_deadline_ms)));
@@ -162,14 +172,25 @@ fn call(linked: &Linked, store: &mut Store<GuestState>, component: &Component) -
         CallHook::CallingHost => store.data_mut().count_host_call(),
         _ => Ok(()),
     });
-    let instance = link(linked, component)?.instantiate(&mut *store).map_err(stopped)?;
+    let instance = link(linked, component)?.instantiate(&mut *store).map_err(&mut stopped)?;
     // One event and one set of effects a call: their handles carry no number that a guest could change.
     let (event, effects) = (Resource::new_own(0), Resource::new_own(0));
     let returned = instance.omc_hook_handler().call_handle(&mut *store, event, effects);
-    match returned.map_err(stopped)? {
+    match returned.map_err(&mut stopped)? {
         Ok(decision) => Ok(canonical(decision, store.data_mut())),
         Err(detail) => Err(Fault::new(FaultKind::Guest, detail)),
     }
+}
+
+/// Whether the fuel in the store is right after this error.
+///
+/// Compiled code counts in a register and writes it down where a function is entered, left or ends the guest. Other traps come
+/// between, and a loop may have used everything by then.
+fn counts_fuel(error: &wasmtime::Error) -> bool {
+    matches!(
+        error.downcast_ref::<Trap>(),
+        None | Some(Trap::OutOfFuel | Trap::StackOverflow | Trap::UnreachableCodeReached)
+    )
 }
 
 /// Links a component, without instantiating it: every import and export is compared with what is here by name and type.

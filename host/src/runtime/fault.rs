@@ -132,6 +132,9 @@ impl Fault {
         if error.is::<wasi::DeadlinePassed>() {
             return limit(FaultKind::Deadline, "the guest waited until its deadline", Limit::CallDeadlineMs);
         }
+        if is_out_of_address_space(error) {
+            return Self::host(NO_ADDRESS_SPACE);
+        }
         if let Some(ResourceTableError::Full) = error.downcast_ref::<ResourceTableError>() {
             return limit(FaultKind::Resources, "the guest held more handles", Limit::Resources);
         }
@@ -167,6 +170,22 @@ impl Fault {
             None => Self::new(FaultKind::Link, format!("{error:#}")),
         }
     }
+}
+
+/// What is said where the system maps no memory for a guest. Room is reserved for all that 32 bits can address, so that access to
+/// memory needs no checks; only what is touched costs memory.
+const NO_ADDRESS_SPACE: &str = "the system gave no address space for the guest's memory: each guest that an event calls needs \
+    4 GiB of it, of which little is ever used; set `ulimit -v` higher, or to `unlimited`";
+
+/// Whether the system had no room to map memory. No guest can bring that about: what it may have is counted before.
+fn is_out_of_address_space(error: &wasmtime::Error) -> bool {
+    #[cfg(unix)]
+    let is_errno = |cause: &(dyn std::error::Error + 'static)| {
+        cause.downcast_ref::<rustix::io::Errno>() == Some(&rustix::io::Errno::NOMEM)
+    };
+    #[cfg(not(unix))]
+    let is_errno = |_: &(dyn std::error::Error + 'static)| false;
+    error.chain().any(is_errno)
 }
 
 /// Limits of the engine's own, whose errors have no type: a part of the text, and what it means. The tests run into each.

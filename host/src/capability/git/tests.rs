@@ -125,6 +125,8 @@ fn changed_paths_are_what_git_says() {
     place.write("repo/.gitignore", "*.log\n");
     place.write("repo/private.tmp", "");
     place.write("repo/.git/info/exclude", "*.tmp\n");
+    place.write("repo/other/theirs.txt", "");
+    place.git("repo/other", &["init", "--quiet"]);
     let expected =
         [("changed.txt", 'M'), ("removed.txt", 'D'), ("staged name.txt", 'A'), (".gitignore", '?'), ("new/", '?')];
     assert_eq!(place.changes("repo"), Ok(paths(&expected)));
@@ -136,7 +138,7 @@ fn changed_paths_are_what_git_says() {
 #[test]
 fn added_lines_are_those_that_the_commit_lacks() {
     let place = Place::new();
-    let numbered: String = (1..=9).map(|n| format!("line {n}\n")).collect();
+    let numbered = (1..=9).fold(String::new(), |text, number| text + &format!("line {number}\n"));
     for path in ["repo/code.rs", "repo/[a-z]*.rs", "repo/same.rs"] {
         place.write(path, &numbered);
     }

@@ -161,6 +161,41 @@ impl Wasi {
         }
     }
 
+    /// Makes a folder in which the guest may write, and those above it, where they are missing: as if it had done so itself, by
+    /// its grants and limits and in its record.
+    pub(crate) fn make_folder(&mut self, guest_path: &str, path: &str) -> wasmtime::Result<Result<(), ErrorCode>> {
+        self.folder_made(guest_path, path).map_or_else(|error| self.note(error).map(Err), |()| Ok(Ok(())))
+    }
+
+    fn folder_made(&mut self, guest_path: &str, path: &str) -> Result<(), FsError> {
+        let mount = self.mounts.iter().find(|mount| mount.guest_path == guest_path).ok_or(ErrorCode::Access)?;
+        let root = Folder { mount: Arc::clone(mount), path: String::new() };
+        root.mount.may_write(path)?;
+        root.mount.ensure_root()?;
+        let mut below = String::new();
+        for name in path::names(path) {
+            below = path::join(&below, name);
+            let Target::Entry(place) = root.resolve(&below)? else { continue };
+            match place.parent()?.stat_at(name) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                // What it is shows when it is opened.
+                found => {
+                    found?;
+                    continue;
+                }
+            }
+            self.room_for_entry()?;
+            match place.parent()?.create_dir(name) {
+                // Somebody else was quicker.
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
+                created => created?,
+            }
+            self.usage.entries_created += 1;
+            self.usage.note_path(&root.mount.show(&below));
+        }
+        Ok(())
+    }
+
     fn room_for_file(&self) -> Result<(), FsError> {
         // One of the references is our own.
         let open = Arc::strong_count(&self.open_files) - 1;

@@ -155,8 +155,13 @@ impl Dir {
     }
 
     /// The same folder as a handle of its own, for a lock that ends with it.
-    pub fn reopen(&self) -> io::Result<OwnedFd> {
-        Ok(rustix::fs::openat(&self.0, ".", DIR, Mode::empty())?)
+    pub fn reopen(&self) -> io::Result<Self> {
+        Ok(Self(rustix::fs::openat(&self.0, ".", DIR, Mode::empty())?))
+    }
+
+    /// Takes the folder's lock, which ends with this handle; `WouldBlock` if another handle has it.
+    pub fn try_lock(&self) -> io::Result<()> {
+        Ok(rustix::fs::flock(&self.0, rustix::fs::FlockOperation::NonBlockingLockExclusive)?)
     }
 
     /// Looks at this folder.

@@ -10,8 +10,8 @@ use crate::cli::difference;
 use crate::config::audit_policy::{AuditPolicy, Denied};
 use crate::config::{Limit, Paths, Settings};
 use crate::interfaces::{self, Import, Mismatch};
-use crate::policy::{self, Grants};
-use crate::registry::{Faults, Guest, parse_grant};
+use crate::policy::{self, Grants, parse_grant};
+use crate::registry::{Faults, Guest};
 use crate::signature::{self, Key, Signer};
 
 /// What is audited.

@@ -150,7 +150,7 @@ fn update_one(
     check_signer(&candidate, settings)?;
     candidate.check_grants(named)?;
     show(&candidate, Some(guest), settings)?;
-    let mut granted = guests::merged([still_requested(guest, &candidate), named.to_vec()].concat());
+    let mut granted = policy::merged([still_requested(guest, &candidate), named.to_vec()].concat());
     if !consent.yes {
         if !terminal::is_attended() {
             bail!(
@@ -172,7 +172,7 @@ fn update_one(
 /// What was granted and the new version requests as well.
 fn still_requested(guest: &Installed, candidate: &Candidate) -> Vec<Capability> {
     let requested: Vec<_> = candidate.component.manifest.requests.iter().map(|request| &request.capability).collect();
-    let parts = guest.grants.iter().flat_map(guests::in_parts);
+    let parts = guest.grants.iter().flat_map(policy::in_parts);
     parts.filter(|part| policy::covers(&requested, part)).collect()
 }
 
@@ -192,7 +192,7 @@ fn check_signer(candidate: &Candidate, settings: &Settings) -> Result<()> {
 fn finish(candidate: Candidate, granted: Vec<Capability>, paths: &Paths, compiler: &Path, done: &str) -> Result<()> {
     let (by, at) = agreed();
     let name = candidate.component.manifest.name.clone();
-    let agreement = Agreement { grants: guests::merged(granted), by, at };
+    let agreement = Agreement { grants: policy::merged(granted), by, at };
     let added = terminal::with_progress(&format!("compiling {name}"), || {
         guests::install(paths, candidate, agreement, compiler)
     })?;
@@ -220,7 +220,7 @@ fn ask_for(candidate: &Candidate, granted: &[Capability]) -> Result<Vec<Capabili
         if matches!(request.capability, Capability::Unknown { .. }) {
             continue;
         }
-        for grant in guests::in_parts(&request.capability) {
+        for grant in policy::in_parts(&request.capability) {
             if policy::covers(&granted, &grant) {
                 continue;
             }

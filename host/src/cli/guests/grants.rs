@@ -8,6 +8,7 @@ use omc_artifact::Capability;
 use super::{agreed, parse_all, refuse_built_in, registry};
 use crate::cli::difference::capability_parts;
 use crate::config::Paths;
+use crate::policy;
 use crate::registry::{self as guests, InstallError};
 use crate::text::inert;
 
@@ -93,5 +94,5 @@ pub(super) fn parse(text: &str) -> Result<Capability> {
         (Some(part), _) => vec![part.to_owned()],
         (None, None) => Vec::new(),
     };
-    guests::parse_grant(capability, &scope).map_err(|problem| anyhow!("the grant `{text}` cannot be used: {problem}"))
+    policy::parse_grant(capability, &scope).map_err(|problem| anyhow!("the grant `{text}` cannot be used: {problem}"))
 }

@@ -60,7 +60,9 @@ impl Language {
     fn files(self) -> &'static [(&'static str, &'static str)] {
         match self {
             Self::Rust => template!("rust": "Cargo.toml", "README.md", "src/lib.rs"),
-            Self::Js => template!("js": "README.md", "build.mjs", "guest.js", "guest.test.js", "guest.toml", "package.json"),
+            Self::Js => {
+                template!("js": "README.md", "build.mjs", "guest.js", "guest.test.js", "guest.toml", "package.json")
+            }
             Self::Python => {
                 template!("python": "README.md", "app.py", "build.py", "guest.toml", "logic.py", "requirements.txt", "test_logic.py")
             }

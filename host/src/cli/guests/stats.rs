@@ -87,7 +87,7 @@ fn of(records: &[Record]) -> Vec<Stats> {
             numbers
         };
         let micros = sorted(calls.iter().map(|call| call.micros).collect());
-        let fuel = sorted(calls.iter().map(|call| call.fuel).collect());
+        let fuel = sorted(calls.iter().filter_map(|call| call.fuel).collect());
         let mut faults_by_kind = BTreeMap::new();
         for fault in calls.iter().filter_map(|call| call.fault.as_ref()) {
             *faults_by_kind.entry(fault.kind.clone()).or_default() += 1;
@@ -132,7 +132,7 @@ mod tests {
             guest: Some(GuestRecord {
                 name: name.to_owned(),
                 micros,
-                fuel: micros * 10,
+                fuel: Some(micros * 10),
                 fault: fault.map(|kind| FaultRecord { kind: kind.to_owned(), detail: String::new() }),
                 ..GuestRecord::default()
             }),

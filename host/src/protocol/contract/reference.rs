@@ -30,7 +30,13 @@ One table for each agent, one row an event, in the order of a session. Generated
 | timeout | what the agent waits by default, at most, and by our hooks files; (never unasked) where no hook is installed unasked |
 | deadline | when the host has answered at the latest, by our hooks files |
 
-An event that is not here is answered with silence within 0.8 s. Exit status 2 is never used.
+An event that is not here is answered with silence within 0.8 s. Exit status 2 is never used, except for
+a refused tool where `deny-channel = \"both\"` asks for it (docs/configuration.md).
+
+`SessionEnd` and `Interrupt` have 0.8 s, because the agents leave about one second. What must not be lost comes first: the
+session's summary is written, and only when it is kept does the state go that it was drawn from. Clearing away comes last, and
+what time or disk did not allow is done at the next `SessionStart`, which also sums up sessions whose end nobody saw. No process
+goes on in the background.
 ";
 
 /// The whole page.

@@ -118,6 +118,11 @@ fn act(verb: &str, argument: &Value, event: &Event<'_>, effects: &mut Effects<'_
             let lock = state_lock::acquire(text, Duration::from_millis(100));
             log::info(&format!("lock {text}: {}", if lock.is_ok() { "held" } else { "not held" }));
         }
+        "hold-lock" => {
+            let lock = state_lock::acquire(pair(0), Duration::from_millis(100));
+            log::info(&format!("hold-lock {}: {}", pair(0), if lock.is_ok() { "held" } else { "not held" }));
+            std::thread::sleep(Duration::from_millis(argument.get(1).and_then(Value::as_u64).unwrap_or_default()));
+        }
         "read-file" => {
             let found = project_files::read(root(pair(0)), pair(1), MAX_FILE_BYTES);
             report(verb, &format!("{}:{}", pair(0), pair(1)), found.map(|text| text.len()));

@@ -1,0 +1,225 @@
+//! Writing pages: new ones, and what is added to a page that is there. Nothing that a page says is ever replaced.
+
+use super::{MAX_TITLE_UNITS, Page, slug};
+use crate::{Area, Error, Locker, Store, Timestamp, one_line};
+
+/// Categories of pages.
+pub const CATEGORIES: [&str; 8] =
+    ["architecture", "decision", "pattern", "debugging", "environment", "session-log", "reference", "convention"];
+
+/// How sure the author of a page is, the least first.
+pub const CONFIDENCES: [&str; 3] = ["low", "medium", "high"];
+
+/// What is known about something, to be kept.
+#[derive(Debug, Clone, Copy)]
+pub struct Knowledge<'a> {
+    /// The page's title, from which its file name is made.
+    pub title: &'a str,
+    /// Markdown; `[[Title]]` links to another page.
+    pub content: &'a str,
+    /// Words to find it by.
+    pub tags: &'a [String],
+    /// Where it comes from.
+    pub sources: &'a [String],
+    /// One of [`CATEGORIES`]; that of the page, or `reference`, if absent.
+    pub category: Option<&'a str>,
+    /// One of [`CONFIDENCES`]; that of the page, or `medium`, if absent.
+    pub confidence: Option<&'a str>,
+}
+
+/// What became of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ingested {
+    /// The page's file name.
+    pub file: String,
+    /// Whether the page is new.
+    pub is_new: bool,
+}
+
+impl Store {
+    /// Keeps knowledge: on a new page, or below what the page of this title says already; `only_new` refuses the latter. Index
+    /// and log follow, under the wiki's lock.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Exists`] if there must be no such page, or what keeps a file from being read or written.
+    pub fn ingest<L: Locker>(
+        &self,
+        locker: &L,
+        knowledge: &Knowledge<'_>,
+        only_new: bool,
+        now: Timestamp,
+    ) -> Result<Ingested, Error> {
+        let file = slug(knowledge.title);
+        self.locked_in(locker, Area::Wiki, |store| {
+            let known = store.read_text(&super::path_of(&file))?;
+            let is_new = known.is_none();
+            if !is_new && only_new {
+                return Err(Error::Exists { path: super::path_of(&file) });
+            }
+            // Somebody's own file without front matter gets one, and loses nothing.
+            let page = match known.as_deref().map(|text| (Page::parse(text), text)) {
+                None => new_page(knowledge, now),
+                Some((Some(page), _)) => extended(page, knowledge, now),
+                Some((None, text)) => {
+                    let mut page = Page::new(knowledge.title, "reference", now);
+                    page.set_body(text);
+                    extended(page, knowledge, now)
+                }
+            };
+            store.write_page(&file, &page)?;
+            let (operation, what) =
+                if only_new { ("add", "added") } else { ("ingest", if is_new { "added" } else { "extended" }) };
+            store.append_wiki_log(
+                operation,
+                &[&file],
+                &format!("{what}: {}", one_line(knowledge.title, MAX_TITLE_UNITS)),
+                now,
+            )?;
+            store.rebuild_index(now)?;
+            Ok(Ingested { file, is_new })
+        })
+    }
+
+    /// Removes a page, under the wiki's lock. Says whether there was one.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NotPlain`] for a name that no page may have, or what keeps a file from being removed or written.
+    pub fn delete_page<L: Locker>(&self, locker: &L, file: &str, now: Timestamp) -> Result<bool, Error> {
+        self.locked_in(locker, Area::Wiki, |store| {
+            let was_there = super::is_page_file(file) && store.exists(&super::path_of(file));
+            store.remove_page(file)?;
+            if was_there {
+                store.append_wiki_log("delete", &[file], "removed", now)?;
+                store.rebuild_index(now)?;
+            }
+            Ok(was_there)
+        })
+    }
+}
+
+fn new_page(knowledge: &Knowledge<'_>, now: Timestamp) -> Page {
+    let mut page = Page::new(knowledge.title, knowledge.category.unwrap_or("reference"), now);
+    page.set_body(&format!("{}\n{}\n", page.body(), knowledge.content.trim()));
+    if let Some(confidence) = knowledge.confidence {
+        page.set_plain("confidence", confidence);
+    }
+    join(&mut page, knowledge);
+    page
+}
+
+fn extended(mut page: Page, knowledge: &Knowledge<'_>, now: Timestamp) -> Page {
+    page.set_body(&format!("{}\n\n---\n\n## Update ({now})\n\n{}\n", page.body().trim_end(), knowledge.content.trim()));
+    page.set_plain("updated", &now.to_string());
+    if let Some(confidence) = knowledge.confidence {
+        page.set_plain("confidence", confidence);
+    }
+    join(&mut page, knowledge);
+    page
+}
+
+/// Joins tags, sources and links with those of the page.
+fn join(page: &mut Page, knowledge: &Knowledge<'_>) {
+    let links = links(page.body());
+    for (member, new) in [("tags", knowledge.tags), ("sources", knowledge.sources), ("links", &links)] {
+        let mut items = page.list(member);
+        for item in new {
+            if !items.contains(item) {
+                items.push(item.clone());
+            }
+        }
+        page.set_list(member, &items.iter().map(String::as_str).collect::<Vec<_>>());
+    }
+}
+
+/// File names of the pages that a text links to.
+pub(super) fn links(text: &str) -> Vec<String> {
+    let mut files: Vec<String> = Vec::new();
+    for piece in text.split("[[").skip(1) {
+        let Some((name, _)) = piece.split_once("]]") else { continue };
+        let file = slug(name);
+        if !name.trim().is_empty() && !name.contains('\n') && !files.contains(&file) {
+            files.push(file);
+        }
+    }
+    files
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        lock::testing::ThreadLocker,
+        testing::{now, plant, store},
+    };
+    use std::{fs, thread};
+
+    fn knowledge<'a>(title: &'a str, content: &'a str) -> Knowledge<'a> {
+        Knowledge { title, content, tags: &[], sources: &[], category: None, confidence: None }
+    }
+
+    #[test]
+    fn what_is_known_is_extended_and_never_replaced() {
+        let (folder, store) = store();
+        let locker = ThreadLocker::default();
+        let tags = ["one".to_owned(), "two".to_owned()];
+        let first =
+            Knowledge { category: Some("decision"), tags: &tags[..1], ..knowledge("Retry policy", "Three times.") };
+        let ingested = store.ingest(&&locker, &first, false, now()).expect("written");
+        assert_eq!(ingested, Ingested { file: "retry-policy.md".to_owned(), is_new: true });
+        let second = Knowledge {
+            category: Some("pattern"),
+            confidence: Some("low"),
+            tags: &tags,
+            ..knowledge("Retry policy", "Now [[Queue layout]] twice.")
+        };
+        assert!(!store.ingest(&&locker, &second, false, now().plus_ms(1000)).expect("written").is_new);
+        assert!(matches!(store.ingest(&&locker, &second, true, now()), Err(Error::Exists { .. })));
+        let page = store.read_page("retry-policy.md").expect("a page");
+        assert_eq!(
+            page.body(),
+            "\n# Retry policy\n\nThree times.\n\n---\n\n## Update (2026-11-30T14:28:01.000Z)\n\nNow [[Queue layout]] twice.\n"
+        );
+        assert_eq!((page.list("tags"), page.category()), (tags.to_vec(), "decision".to_owned()));
+        assert_eq!(
+            (page.list("links"), page.text("confidence").as_deref()),
+            (vec!["queue-layout.md".to_owned()], Some("low"))
+        );
+        let index = fs::read_to_string(folder.path().join("wiki/index.md")).expect("an index");
+        assert!(index.contains("- [Retry policy](retry-policy.md) — Three times."), "{index}");
+        assert!(store.delete_page(&&locker, "retry-policy.md", now()).expect("removed"));
+        assert!(!store.delete_page(&&locker, "retry-policy.md", now()).expect("nothing"));
+        for reserved in ["index.md", "log.md", "environment.md", "../x.md"] {
+            assert!(store.delete_page(&&locker, reserved, now()).is_err(), "{reserved}");
+        }
+        assert!(fs::read_to_string(folder.path().join("wiki/log.md")).expect("a log").contains("] delete\n"));
+    }
+
+    #[test]
+    fn a_file_of_somebody_else_keeps_its_text() {
+        let (folder, store) = store();
+        plant(&folder, "wiki/own.md", "My own words.\n");
+        store.ingest(&&ThreadLocker::default(), &knowledge("Own", "More."), false, now()).expect("written");
+        let text = fs::read_to_string(folder.path().join("wiki/own.md")).expect("a file");
+        assert!(text.contains("---\nMy own words.\n\n---\n\n## Update ("), "{text}");
+    }
+
+    #[test]
+    fn what_many_add_at_once_is_all_there() {
+        let (_folder, store) = store();
+        let locker = ThreadLocker::default();
+        thread::scope(|scope| {
+            for writer in 0..8 {
+                let (store, locker) = (&store, &locker);
+                scope.spawn(move || {
+                    store
+                        .ingest(&locker, &knowledge("Shared", &format!("word{writer}.")), false, now())
+                        .expect("written");
+                });
+            }
+        });
+        let page = store.read_page("shared.md").expect("a page");
+        assert!((0..8).all(|writer| page.body().contains(&format!("word{writer}."))));
+    }
+}

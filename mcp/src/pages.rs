@@ -1,0 +1,35 @@
+//! Shell completions and manual pages, made from the same definitions as `--help`.
+
+use std::io::Write as _;
+
+use anyhow::{Context as _, Result, anyhow};
+use clap_complete::Shell;
+
+/// Prints the script for a shell.
+pub(crate) fn completions(shell: &str) -> Result<()> {
+    let shell: Shell = shell.parse().map_err(|_| anyhow!("no script for the shell `{shell}`"))?;
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut omc_host::cli::command(), "omc-host", &mut script);
+    let mut script = String::from_utf8(script).context("failed to make the script")?;
+    if shell == Shell::Bash {
+        // clap_complete 4.6 writes the hyphen of a program's name in two ways, so that no command would be completed.
+        script = script.replace("omc__subcmd__host", "omc__host");
+    }
+    std::io::stdout().write_all(script.as_bytes()).context("failed to write to standard output")
+}
+
+/// Prints the page of the program, or of one of its commands.
+pub(crate) fn man(command: Option<&str>) -> Result<()> {
+    let mut program = omc_host::cli::command();
+    program.build();
+    let page = match command {
+        None => program,
+        Some(name) => {
+            let unknown = || anyhow!("there is no command `{name}`; `omc-host --help` lists them");
+            program.find_subcommand(name).ok_or_else(unknown)?.clone()
+        }
+    };
+    let mut text = Vec::new();
+    clap_mangen::Man::new(page).render(&mut text).context("failed to make the page")?;
+    std::io::stdout().write_all(&text).context("failed to write to standard output")
+}

@@ -171,7 +171,7 @@ fn plays_its_part(packed: &Path) {
     let halted = asked_for(&tool, "halt").answer;
     assert_eq!((&halted["continue"], &halted["stopReason"]), (&json!(false), &json!("for the reason halt")), "{file}");
     let failed = asked_for(&tool, "fail");
-    assert_eq!(failed.record["fault"], "guest-error", "{file}: {}", failed.record);
+    assert_eq!(failed.record["fault"], json!({"kind": "guest", "detail": "on purpose"}), "{file}: {}", failed.record);
 
     let prompt = json!({
         "hook_event_name": "UserPromptSubmit", "session_id": "s1", "cwd": world.project(), "prompt": "hello", "number": "seven",

@@ -19,13 +19,13 @@ const EXPORTED: &str = "exports ";
 
 fn outline(wit: &str) -> Outline {
     let mut resolve = Resolve::default();
-    let package = resolve.push_str("hook.wit", wit).expect("WIT that can be read");
+    let package = resolve.push_source("hook.wit", wit).unwrap_or_else(|error| panic!("{error:?}"));
     let world = resolve.packages[package].worlds["guest"];
     let mut outline = Outline::new();
     for (way, items) in [("imports ", &resolve.worlds[world].imports), (EXPORTED, &resolve.worlds[world].exports)] {
         for item in items.values() {
-            let WorldItem::Interface { id, .. } = item else { panic!("the world has interfaces and nothing else") };
-            describe(&resolve, *id, way, &mut outline);
+            let &WorldItem::Interface { id, .. } = item else { panic!("the world has interfaces and nothing else") };
+            describe(&resolve, id, way, &mut outline);
         }
     }
     outline
@@ -140,7 +140,11 @@ fn what_old_guests_would_miss_is_noticed_and_growth_is_not() {
         ("tail: func(max-bytes: u32)", "tail: func(max-bytes: u32, from: u32)", Some("`imports transcript.tail` was")),
         ("        halt(string),\n", "", Some("`imports types.decision` was")),
         ("        halt(string),\n", "        halt(string),\n        wait,\n", Some("`imports types.decision` was")),
-        ("        operation: file-operation,\n", "", Some("`imports types.tool-path` was")),
+        (
+            ",\n        /// What happens to it.\n        operation: file-operation",
+            "",
+            Some("`imports types.tool-path` was"),
+        ),
         ("        /// It is removed.\n        delete,\n", "", Some("`imports types.file-operation` was")),
         ("    @since(version = 0.1.0)\n    import git;\n", "", Some("`imports git` is gone")),
         ("\n    handle: func(", "\n    wake: func();\n    handle: func(", Some("`exports handler.wake` is new")),

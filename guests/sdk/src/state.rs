@@ -47,13 +47,15 @@ const WAIT: Duration = Duration::from_millis(200);
 #[derive(Clone, Debug)]
 pub struct State {
     folder: PathBuf,
+    /// The folder's path below `.omc`, which its lock is named by.
     lock: String,
 }
 
 impl State {
     /// The folder of the guest of this name, which is `env!("CARGO_PKG_NAME")` in a guest's crate.
     pub fn of(guest: &str) -> Self {
-        Self { folder: omc_dir().join("guests").join(guest), lock: guest.to_owned() }
+        let below = format!("guests/{guest}");
+        Self { folder: omc_dir().join(&below), lock: below }
     }
 
     /// The folder, for plain `std::fs`. It need not exist yet.

@@ -148,7 +148,9 @@ fn added_lines() -> Result<String, AccessError> {
 }
 
 fn capability_facts(effects: &mut Effects<'_>) -> Vec<String> {
-    let lock = state_lock::acquire("compat", Duration::from_millis(50));
+    let acquire = || state_lock::acquire("guests/compat-rust", Duration::from_millis(50));
+    // Twice, because a guest holds one at a time.
+    let lock = acquire().map(drop).and_then(|()| acquire());
     let lock = lock.map_or_else(|error| format!("error {error}"), |_| "held".to_owned());
     let read = |text: String| text.trim().to_owned();
     vec![

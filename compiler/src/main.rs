@@ -4,6 +4,8 @@
 //! an event that found none: the host then starts it when its answer is out, detached, with the locked folder of the cache as
 //! standard input, so that the lock lasts as long as the work. It never runs before an answer.
 
+mod strip;
+
 use std::fs::{self, File};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::io::{self, Write as _};
@@ -13,7 +15,7 @@ use std::process::ExitCode;
 use anyhow::{Context as _, Result, anyhow, bail};
 use clap::{Parser, Subcommand};
 use omc_artifact::{BASELINE_TARGETS, CacheEntry, Component, Seal, engine_config};
-use wasmtime::Engine;
+use wasmtime::{Engine, OptLevel};
 
 /// Compile guests of omc-host ahead of time.
 #[derive(Debug, Parser)]
@@ -122,8 +124,10 @@ fn load(path: &Path) -> Result<(Component, Vec<u8>)> {
 }
 
 fn compile(engine: &Engine, path: &Path, component: &[u8]) -> Result<Vec<u8>> {
-    let code = engine.precompile_component(component);
-    code.map_err(|error| anyhow!("failed to compile `{}`: {error:#}", path.display()))
+    let code = engine
+        .precompile_component(component)
+        .map_err(|error| anyhow!("failed to compile `{}`: {error:#}", path.display()))?;
+    strip::symbols(&code).with_context(|| format!("failed to strip the code of `{}`", path.display()))
 }
 
 /// A name for all that code of this engine depends on: its version, target, settings and processor features.
@@ -142,6 +146,8 @@ fn engine_for(target: Option<&str>) -> Result<Engine> {
         format!("no guest can be compiled for `{triple}`; known targets are {}", known.join(", "))
     })?;
     let mut config = engine_config();
+    // What is smaller is less to map and to read on every event; the choice is the compiler's alone.
+    config.cranelift_opt_level(OptLevel::SpeedAndSize);
     config.target(triple).map_err(|error| anyhow!("failed to choose the target `{triple}`: {error:#}"))?;
     for flag in baseline.flags {
         // SAFETY-relevant only in the other direction: the host refuses code that needs features its processor lacks.

@@ -72,7 +72,7 @@ pub(crate) fn release() -> Result<PathBuf> {
     let guests = guests(&workspace)?;
     let triple = host_triple()?;
     let mut cargo = workspace.cargo(Some(&guests));
-    cargo.args(["build", "--release", "--package", "omc-host", "--package", "omc-mcp", "--target", &triple]);
+    cargo.args(["build", "--profile", "dist", "--package", "omc-host", "--package", "omc-mcp", "--target", &triple]);
     if can_link_statically(&triple) {
         // Finding and loading shared libraries is a third of what a start of this process costs.
         cargo.arg("--config").arg(format!("target.{triple}.rustflags=[\"-Ctarget-feature=+crt-static\"]"));
@@ -80,7 +80,7 @@ pub(crate) fn release() -> Result<PathBuf> {
     run(&mut cargo)?;
     let folder = workspace.target.join("release");
     fs::create_dir_all(&folder).with_context(|| format!("failed to create `{}`", folder.display()))?;
-    let built = workspace.target.join(&triple).join("release");
+    let built = workspace.target.join(&triple).join("dist");
     for program in ["omc-host", "omc-mcp"].map(executable) {
         copy_if_newer(&built.join(&program), &folder.join(&program))?;
     }

@@ -4,12 +4,12 @@
 //! frozen files count. They are kept compressed: a language's runtime is most of them.
 
 use std::fs;
-use std::io::Write as _;
+use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context as _, Result, bail};
-use lzma_rust2::{XzOptions, XzWriter};
+use lzma_rust2::{XzOptions, XzReader, XzWriter};
 
 use crate::build::{self, Workspace, executable, run};
 
@@ -93,4 +93,13 @@ fn compress(component: &Path, to: &Path) -> Result<()> {
     writer.write_all(&bytes).with_context(failed)?;
     let packed = writer.finish().with_context(failed)?;
     fs::write(to, packed).with_context(failed)
+}
+
+/// Writes a frozen guest's component to a file.
+pub(crate) fn unpack(packed: &Path, to: &Path) -> Result<()> {
+    let file = fs::File::open(packed).with_context(|| format!("failed to open `{}`", packed.display()))?;
+    let mut component = Vec::new();
+    let read = XzReader::new(file, false).read_to_end(&mut component);
+    read.with_context(|| format!("failed to unpack `{}`", packed.display()))?;
+    fs::write(to, component).with_context(|| format!("failed to write `{}`", to.display()))
 }

@@ -1,16 +1,14 @@
-//! What a newcomer sees first, and how fast it is: both run the real host on a scratch project.
+//! What a newcomer sees first: the real host on a scratch project.
 
-use std::ffi::OsStr;
 use std::fs;
 use std::io::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
 use serde_json::{Value, json};
 
-use crate::build::{self, Workspace, executable, run as run_command};
+use crate::build;
 
 /// A project and a home folder that nobody else uses.
 struct Scratch {
@@ -102,66 +100,4 @@ pub(crate) fn run() -> Result<()> {
     out.write_all(&trail.stdout)?;
     writeln!(out, "\nThe host is `{}`. Next: README.md, \"Use it\".", scratch.host.display())?;
     Ok(())
-}
-
-/// Runs of each program, in turns, so that a busy moment hits all alike.
-const RUNS: usize = 51;
-
-/// Compares whole processes: a program that reads standard input and prints `{}`, and the host on real events.
-pub(crate) fn bench() -> Result<()> {
-    let scratch = Scratch::new(build::release()?)?;
-    let workspace = Workspace::find()?;
-    run_command(workspace.cargo(None).args(["build", "--release", "--package", "xtask", "--example", "noop"]))?;
-    let noop = workspace.target.join("release/examples").join(executable("noop"));
-
-    let cases = [
-        (
-            "no guest matches",
-            scratch.event("Notification", &json!({ "message": "idle", "notification_type": "idle_prompt" })),
-        ),
-        (
-            "prompt without a keyword",
-            scratch.event("UserPromptSubmit", &json!({ "prompt": "please look at the parser" })),
-        ),
-        ("prompt with a keyword", scratch.event("UserPromptSubmit", &json!({ "prompt": "ralph fix src/a.rs" }))),
-        (
-            "tool without an active mode",
-            scratch.event("PreToolUse", &json!({ "tool_name": "Bash", "tool_input": { "command": "ls" } })),
-        ),
-        ("stop without an active mode", scratch.event("Stop", &json!({ "session_id": "other" }))),
-    ];
-    let mut times: Vec<Vec<Duration>> = vec![Vec::new(); cases.len() + 1];
-    for _ in 0..RUNS {
-        times[0].push(timed(|| feed(Command::new(&noop), b"{}"))?);
-        for (place, (_, event)) in cases.iter().enumerate() {
-            times[place + 1].push(timed(|| scratch.send(event))?);
-        }
-    }
-    let medians: Vec<_> = times.iter_mut().map(|times| median(times)).collect();
-    let names = ["native program: reads stdin, prints {}"].into_iter().chain(cases.iter().map(|(name, _)| *name));
-    let mut out = std::io::stdout();
-    writeln!(out, "| whole process, median of {RUNS} | ms | ratio |\n|---|---|---|")?;
-    for (name, time) in names.zip(&medians) {
-        let ratio = time.as_secs_f64() / medians[0].as_secs_f64();
-        writeln!(out, "| {name} | {:.2} | {ratio:.1} |", time.as_secs_f64() * 1_000.0)?;
-    }
-    let size = size_of(&scratch.host)?;
-    writeln!(out, "\n`{}` has {:.1} MB.", scratch.host.file_name().and_then(OsStr::to_str).unwrap_or_default(), size)?;
-    Ok(())
-}
-
-fn timed<T>(work: impl FnOnce() -> Result<T>) -> Result<Duration> {
-    let began = Instant::now();
-    work()?;
-    Ok(began.elapsed())
-}
-
-fn median(times: &mut [Duration]) -> Duration {
-    times.sort_unstable();
-    times[times.len() / 2]
-}
-
-#[expect(clippy::cast_precision_loss, reason = "a size for people")]
-fn size_of(path: &Path) -> Result<f64> {
-    Ok(fs::metadata(path)?.len() as f64 / 1e6)
 }

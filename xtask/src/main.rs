@@ -4,10 +4,12 @@
 //! are built for another target, then compiled ahead of time by a package with a compiler inside, then embedded. So the order
 //! lives here.
 
+mod bench;
 mod build;
 mod compat;
 mod demo;
 mod fuzz;
+mod instructions;
 mod test;
 
 use std::io::Write as _;
@@ -37,8 +39,18 @@ enum Task {
         #[arg(long)]
         only_tests: bool,
     },
-    /// Compare an event's cost with that of a program that reads stdin and prints `{}`
-    Bench,
+    /// Compare what events cost with a program that reads its input and prints `{}`, and with `node -e 0`
+    Bench {
+        /// How often each case runs
+        #[arg(long, default_value_t = 31)]
+        rounds: usize,
+    },
+    /// Count the instructions of events with callgrind and compare them with the stored ones; needs valgrind
+    Instructions {
+        /// Store what is counted
+        #[arg(long)]
+        bless: bool,
+    },
     /// Build the frozen guests of tests/compat for the interface in wit/; needs npm and python3, and takes minutes
     Compat {
         /// Build them anew for a version that is not released yet
@@ -71,7 +83,8 @@ fn run(task: &Task) -> Result<()> {
         Task::Guests => build::guests(&build::Workspace::find()?).map(drop),
         Task::Demo => demo::run(),
         Task::Test { only_tests } => test::run_all(*only_tests),
-        Task::Bench => demo::bench(),
+        Task::Bench { rounds } => bench::run_all(*rounds),
+        Task::Instructions { bless } => instructions::run(*bless),
         Task::Compat { refresh } => compat::freeze(*refresh),
         Task::Fuzz { target, seconds } => fuzz::fuzz(target.as_deref(), *seconds),
     }

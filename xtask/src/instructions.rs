@@ -1,0 +1,79 @@
+//! `cargo xtask instructions`: counts the instructions of events with callgrind and compares them with stored limits.
+//!
+//! Times are noisy, counts are not: the same binary on the same event executes the same code to within a percent, on a busy machine
+//! too. So a change that makes every event dearer is seen before it lands. `--bless` stores new counts; the commit says why.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::Write as _;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use anyhow::{Context as _, Result, bail};
+
+use crate::bench::{Case, World, events};
+use crate::build::{self, Workspace};
+
+/// Where the counts are stored: instructions by case.
+const FILE: &str = "benches/instructions.json";
+
+/// How far a count may be above the stored one, in percent: what compilers and C libraries of other machines may differ by.
+const MARGIN_PERCENT: u64 = 15;
+
+/// Counts, and says whether all are within their limits.
+pub(crate) fn run(bless: bool) -> Result<()> {
+    let version = Command::new("valgrind").arg("--version").stdout(Stdio::null()).status();
+    if !version.is_ok_and(|status| status.success()) {
+        bail!("counting instructions takes valgrind, which is not installed: install the package `valgrind`");
+    }
+    let world = World::new(build::release()?)?;
+    let mut counted = BTreeMap::new();
+    for mut case in events(&world)?.into_iter().filter(|case| case.at_once == 1) {
+        // The first event of a project makes folders, which the later ones find.
+        case.run()?;
+        counted.insert(case.name.clone(), count(&case)?);
+    }
+
+    let file = Workspace::find()?.root.join(FILE);
+    if bless {
+        let text = serde_json::to_string_pretty(&counted)?;
+        return fs::write(&file, text + "\n").with_context(|| format!("failed to write `{}`", file.display()));
+    }
+    let stored = fs::read(&file).with_context(|| format!("failed to read `{}`", file.display()))?;
+    let stored: BTreeMap<String, u64> = serde_json::from_slice(&stored)?;
+    let mut out = std::io::stdout();
+    writeln!(out, "| event | instructions | stored | % |\n|---|---|---|---|")?;
+    let mut over = Vec::new();
+    for (name, &count) in &counted {
+        let &limit = stored.get(name).with_context(|| format!("`{FILE}` has no count for `{name}`: use --bless"))?;
+        writeln!(out, "| {name} | {count} | {limit} | {} |", count * 100 / limit.max(1))?;
+        if count * 100 > limit * (100 + MARGIN_PERCENT) {
+            over.push(name.as_str());
+        }
+    }
+    if !over.is_empty() {
+        bail!(
+            "more than {MARGIN_PERCENT} % above what is stored: {}; find out why, or store the new counts with \
+             `cargo xtask instructions --bless` and say in the commit what they buy",
+            over.join(", ")
+        );
+    }
+    Ok(())
+}
+
+/// The instructions of one run of a case, all threads together.
+fn count(case: &Case) -> Result<u64> {
+    let folder = tempfile::tempdir().context("failed to create a scratch folder")?;
+    let out = folder.path().join("callgrind.out");
+    let mut valgrind = Command::new("valgrind");
+    valgrind.args(["--quiet", "--tool=callgrind"]).arg(format!("--callgrind-out-file={}", out.display()));
+    valgrind.arg(&case.program).args(case.args);
+    case.run_as(valgrind)?;
+    total(&out).with_context(|| format!("callgrind counted nothing for {}", case.name))
+}
+
+/// The total that callgrind writes at the end of its file: `totals: 3357435`.
+fn total(file: &Path) -> Option<u64> {
+    let text = String::from_utf8_lossy(&fs::read(file).ok()?).into_owned();
+    text.lines().rev().find_map(|line| line.strip_prefix("totals: ")?.trim().parse().ok())
+}

@@ -130,14 +130,10 @@ fn the_interface_only_grows() {
 fn what_old_guests_would_miss_is_noticed_and_growth_is_not() {
     let old = current();
     for (from, to, expected) in [
-        (
-            "        tool-interrupted: func() -> bool;",
-            "",
-            Some("`imports types.[method]event.tool-interrupted` is gone"),
-        ),
+        ("tool-interrupted:", "tool-stopped:", Some("`imports types.[method]event.tool-interrupted` is gone")),
         ("tool-interrupted: func() -> bool", "tool-interrupted: func() -> option<bool>", Some("and is")),
         ("max-lines: u32", "max-lines: u64", Some("`imports git.added-lines` was")),
-        ("tail: func(max-bytes: u32)", "tail: func(max-bytes: u32, from: u32)", Some("`imports transcript.tail` was")),
+        ("tail: func(max-bytes: u32)", "tail: func(max-bytes: u32, after: u32)", Some("`imports transcript.tail` was")),
         ("        halt(string),\n", "", Some("`imports types.decision` was")),
         ("        halt(string),\n", "        halt(string),\n        wait,\n", Some("`imports types.decision` was")),
         (

@@ -109,7 +109,7 @@ fn a_project_is_written_nowhere_else_and_over_nothing() {
     let run = run(&world, ["guests", "new", "guard", "--sdk", "/"]);
     assert!(run.stderr.contains("is not the SDK"), "{}", run.stderr);
     assert_eq!(files_below(&world.path("project")), before);
-    assert_eq!(files_below(&world.path("outside")), [PathBuf::new(); 0]);
+    assert!(files_below(&world.path("outside")).is_empty());
 }
 
 #[test]

@@ -22,7 +22,7 @@ use serde_json::{Value, json};
 use world::{Running, World, compiler, write};
 
 /// Time for adding a guest: a runtime of 18 MB takes seconds to compile, and here both cores compile.
-const ADDING: Duration = Duration::from_secs(300);
+const ADDING: Duration = Duration::from_mins(5);
 
 /// Everything that they request.
 const GRANTS: &[&str] = &[

@@ -72,9 +72,15 @@ fn python(sources: &Path, scratch: &Path, wit: &Path) -> Result<PathBuf> {
     }
     let mut install = Command::new(programs.join(executable("pip")));
     run(install.args(["install", "--quiet", "--requirement", "requirements.txt"]).current_dir(scratch))?;
-    let mut build = Command::new(programs.join(executable("componentize-py")));
-    build.arg("--quiet").arg("--wit-path").arg(wit).args(["--world", "guest", "componentize", "guest", "--output"]);
-    run(build.arg(&built).current_dir(scratch))?;
+    let mut componentize = Command::new(programs.join(executable("componentize-py")));
+    componentize.arg("--quiet").arg("--wit-path").arg(wit).args([
+        "--world",
+        "guest",
+        "componentize",
+        "guest",
+        "--output",
+    ]);
+    run(componentize.arg(&built).current_dir(scratch))?;
     Ok(built)
 }
 

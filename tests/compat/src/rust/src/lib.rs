@@ -6,7 +6,7 @@ use std::time::Duration;
 use omc_guest::git::ChangeKind;
 use omc_guest::project_files::Root;
 use omc_guest::{
-    AccessError, Decision, EffectError, Effects, Error, Event, Guest, environment, git, log, project_files,
+    AccessError, Decision, EffectError, Effects, Error, Event, Guest, ToolKind, environment, git, log, project_files,
     session_environment, settings, state_lock, transcript,
 };
 use serde_json::{Value, json};
@@ -94,7 +94,7 @@ fn event_facts(event: &Event<'_>) -> Vec<String> {
         format!("text: {}", shown(event.text("/number"))),
         format!("permission-mode: {}", shown(event.permission_mode())),
         format!("source: {}", shown(event.source())),
-        format!("tool-kind: {}", shown(event.tool_kind().map(|kind| kind.name()))),
+        format!("tool-kind: {}", shown(event.tool_kind().map(ToolKind::name))),
         format!("tool-paths: {}", asked(paths)),
         format!("tool-command: {}", shown(event.tool_command())),
         format!("tool-result: {}", shown(event.tool_result())),

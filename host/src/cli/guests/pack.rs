@@ -51,7 +51,7 @@ pub(super) fn run(args: &Args) -> Result<bool> {
         anyhow::anyhow!("the manifest cannot be used: {}", lines.join("; "))
     })?;
     let shown = args.file.display();
-    let bytes = Component::bytes(&args.file).with_context(|| format!("`{shown}` is not a component"))?;
+    let bytes = Component::bytes(&args.file).with_context(|| format!("failed to read `{shown}`"))?;
     let packed = omc_artifact::pack(&bytes, &manifest).context("failed to write the manifest as JSON")?;
     let component = Component::read(&packed).with_context(|| format!("`{shown}` is not a component"))?;
     registry::check(&component, &[])?;

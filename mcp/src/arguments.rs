@@ -158,7 +158,7 @@ arguments! {
     Contribute {
         /// The page's title, 200 characters at most; its file name is made of it
         title: String,
-        /// Markdown, 50000 characters at most; [[Title]] links to another page
+        /// Markdown, 50000 characters at most; `[[Title]]` links to another page
         content: String,
         /// Words to find it by, 20 at most
         #[serde(default)]

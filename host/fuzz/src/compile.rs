@@ -37,7 +37,10 @@ pub fn compile(bytes: &[u8]) {
         }
         let drafts =
             fs::read_dir(&cache).expect("a folder").filter_map(|entry| entry.ok()?.file_name().into_string().ok());
-        assert_eq!(drafts.filter(|name| name.ends_with(".tmp")).count(), 0);
+        assert_eq!(
+            drafts.filter(|name| std::path::Path::new(name).extension().is_some_and(|end| end == "tmp")).count(),
+            0
+        );
         fs::remove_dir_all(&cache).expect("ours");
         fs::remove_file(&source).expect("ours");
     });

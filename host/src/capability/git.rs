@@ -397,6 +397,10 @@ impl Printed {
     }
 
     fn add(&mut self, path: String, kind: ChangeKind) {
+        // Git names nothing so; what is read is not taken for git's on its word.
+        if path.is_empty() {
+            return;
+        }
         if self.changes.len() == self.most {
             self.complete = false;
         } else {

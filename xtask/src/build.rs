@@ -148,7 +148,7 @@ pub(crate) fn guests(workspace: &Workspace) -> Result<Guests> {
 }
 
 /// Builds guests for wasm; they land in the folder that is returned.
-fn build_wasm<'a>(workspace: &Workspace, names: impl Iterator<Item = &'a String>) -> Result<PathBuf> {
+pub(crate) fn build_wasm<'a>(workspace: &Workspace, names: impl Iterator<Item = &'a String>) -> Result<PathBuf> {
     let rustc = guests_rustc(workspace)?;
     let target = workspace.target.join("guests");
     let mut cargo = workspace.cargo(None);

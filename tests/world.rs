@@ -146,6 +146,7 @@ pub(crate) struct Run {
 pub(crate) struct Running {
     pub(crate) child: Child,
     began: Instant,
+    limit: Duration,
     stdout: JoinHandle<Vec<u8>>,
     stderr: JoinHandle<Vec<u8>>,
 }
@@ -175,7 +176,14 @@ impl Running {
         });
         let stdout = read_all(child.stdout.take().expect("standard output is a pipe"));
         let stderr = read_all(child.stderr.take().expect("standard error is a pipe"));
-        Self { child, began, stdout, stderr }
+        Self { child, began, limit: LIMIT, stdout, stderr }
+    }
+
+    /// Lets it take longer than an event may: it compiles a whole language.
+    #[allow(dead_code, reason = "not every test needs it")]
+    pub(crate) fn within(mut self, limit: Duration) -> Self {
+        self.limit = limit;
+        self
     }
 
     /// Waits for its end; fails the test if that takes too long.
@@ -184,9 +192,10 @@ impl Running {
             if let Some(status) = self.child.try_wait().expect("a child can be waited for") {
                 break status;
             }
-            if self.began.elapsed() > LIMIT {
+            if self.began.elapsed() > self.limit {
+                let limit = self.limit;
                 self.kill();
-                panic!("the host was not done within {LIMIT:?}");
+                panic!("the host was not done within {limit:?}");
             }
             thread::sleep(LOOK);
         };

@@ -60,6 +60,16 @@ impl Component {
     ///
     /// Every reason for which a file is no guest: see [`ComponentError`].
     pub fn load(path: &Path) -> Result<(Self, Vec<u8>), ComponentError> {
+        let bytes = Self::bytes(path)?;
+        Ok((Self::read(&bytes)?, bytes))
+    }
+
+    /// Reads the bytes of a file that may be a component. One that is too large is refused before it is read.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`ComponentError`] that are about the file.
+    pub fn bytes(path: &Path) -> Result<Vec<u8>, ComponentError> {
         // Before it is opened: opening a pipe would wait for its other end.
         if !fs::metadata(path)?.is_file() {
             return Err(ComponentError::NotAFile);
@@ -72,7 +82,7 @@ impl Component {
         let mut bytes = Vec::new();
         // One byte over the limit, should it grow meanwhile.
         file.take(MAX_COMPONENT_BYTES as u64 + 1).read_to_end(&mut bytes)?;
-        Ok((Self::read(&bytes)?, bytes))
+        Ok(bytes)
     }
 
     /// Reads a component.

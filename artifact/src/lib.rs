@@ -8,6 +8,7 @@ mod component;
 mod condition;
 mod engine;
 mod manifest;
+mod pack;
 mod scope;
 mod seal;
 
@@ -18,5 +19,6 @@ pub use manifest::{
     Access, Capability, DirScope, MANIFEST_SECTION, MAX_MANIFEST_BYTES, Manifest, ManifestError, Preopen, Request,
     Subscription, WishedLimits,
 };
+pub use pack::pack;
 pub use scope::{ReadRoot, ReadScope, SKIPPED_FOLDERS, part_matches};
 pub use seal::{CacheEntry, MAX_SEAL_BYTES, Seal, Verdict};

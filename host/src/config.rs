@@ -16,6 +16,7 @@ pub(crate) mod audit_policy;
 pub(crate) mod edit;
 pub mod env;
 pub(crate) mod file;
+pub(crate) mod guest_manifest;
 pub mod guest_settings;
 pub mod kill_switch;
 pub mod limits;

@@ -23,8 +23,8 @@ use crate::surroundings::Surroundings;
 pub(crate) use cache::{compiler_beside, mend};
 pub(crate) use faults::{Faults, Outcome, Streak};
 pub(crate) use installed::{
-    Agreement, Candidate, InstallError, Installed, Lock, change_grants, install, remove, signature_beside, strays,
-    without,
+    Agreement, Candidate, InstallError, Installed, Lock, change_grants, check, install, remove, signature_beside,
+    strays, without,
 };
 pub(crate) use trust::{Durability, Locked, PrivateDir, create_private_dir, lock_dir, open_private, replace_private};
 

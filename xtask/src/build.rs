@@ -75,7 +75,10 @@ pub(crate) fn release() -> Result<PathBuf> {
     cargo.args(["build", "--profile", "dist", "--package", "omc-host", "--package", "omc-mcp", "--target", &triple]);
     if can_link_statically(&triple) {
         // Finding and loading shared libraries is a third of what a start of this process costs.
-        cargo.arg("--config").arg(format!("target.{triple}.rustflags=[\"-Ctarget-feature=+crt-static\"]"));
+        // Random numbers come from the system call itself: its crate would look for the C library's function at run time, find
+        // none in a static program, and open a device instead.
+        let flags = r#"["-Ctarget-feature=+crt-static", "--cfg=getrandom_backend=\"linux_getrandom\""]"#;
+        cargo.arg("--config").arg(format!("target.{triple}.rustflags={flags}"));
     }
     run(&mut cargo)?;
     let folder = workspace.target.join("release");
@@ -145,7 +148,7 @@ pub(crate) fn guests(workspace: &Workspace) -> Result<Guests> {
 }
 
 /// Builds guests for wasm; they land in the folder that is returned.
-fn build_wasm<'a>(workspace: &Workspace, names: impl Iterator<Item = &'a String>) -> Result<PathBuf> {
+pub(crate) fn build_wasm<'a>(workspace: &Workspace, names: impl Iterator<Item = &'a String>) -> Result<PathBuf> {
     let rustc = guests_rustc(workspace)?;
     let target = workspace.target.join("guests");
     let mut cargo = workspace.cargo(None);

@@ -6,6 +6,7 @@
 
 mod bench;
 mod build;
+mod compat;
 mod demo;
 #[cfg(test)]
 mod docs;
@@ -52,6 +53,12 @@ enum Task {
         #[arg(long)]
         bless: bool,
     },
+    /// Build the frozen guests of tests/compat for the interface in wit/; needs npm and python3, and takes minutes
+    Compat {
+        /// Build them anew for a version that is not released yet
+        #[arg(long)]
+        refresh: bool,
+    },
     /// Look for input that breaks a promise, with libFuzzer; needs a C++ compiler
     Fuzz {
         /// One target of `host/fuzz`; all, one after the other, if none is named
@@ -80,6 +87,7 @@ fn run(task: &Task) -> Result<()> {
         Task::Test { only_tests } => test::run_all(*only_tests),
         Task::Bench { rounds } => bench::run_all(*rounds),
         Task::Instructions { bless } => instructions::run(*bless),
+        Task::Compat { refresh } => compat::freeze(*refresh),
         Task::Fuzz { target, seconds } => fuzz::fuzz(target.as_deref(), *seconds),
     }
 }

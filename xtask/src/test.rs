@@ -26,6 +26,9 @@ const NATIVE: &[&str] = &[
 /// The official MCP client in Python, as pip names it: a client that shares no code with our server.
 const MCP_CLIENT: &str = "mcp==2.3.0";
 
+/// Packages that authors of guests build with.
+const PUBLISHED: &[&str] = &["omc-guest", "omc-tool"];
+
 /// How many tests passed and failed.
 #[derive(Default)]
 struct Count {
@@ -66,6 +69,11 @@ pub(crate) fn run_all(only_tests: bool) -> Result<()> {
             "--document-private-items",
         ]);
         run(doc.args(NATIVE.iter().flat_map(|package| ["--package", package])))?;
+        step("packages")?;
+        let mut package = workspace.cargo(None);
+        // Without building them once more: what they are built from is in the package, or this fails.
+        package.args(["package", "--quiet", "--allow-dirty", "--no-verify"]);
+        run(package.args(PUBLISHED.iter().flat_map(|package| ["--package", package])))?;
     }
     let mut stdout = std::io::stdout();
     writeln!(stdout, "\n{} passed, {} failed", count.passed, count.failed)?;

@@ -188,7 +188,7 @@ pub enum EventKind {
     Other(String),
 }
 
-/// One row per kind: its name in the interface and its variant. The inverse is not needed by guests.
+/// One row per kind: its name in the interface and its variant.
 const KINDS: &[(&str, EventKind)] = &[
     ("user-prompt-submit", EventKind::UserPromptSubmit),
     ("session-start", EventKind::SessionStart),
@@ -210,6 +210,14 @@ impl EventKind {
             .iter()
             .find(|(known, _)| *known == name)
             .map_or_else(|| Self::Other(name.to_owned()), |(_, kind)| kind.clone())
+    }
+
+    /// Its name in the interface and in manifests, such as `pre-tool-use`.
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Other(name) => name,
+            known => KINDS.iter().find(|(_, kind)| kind == known).map_or("", |(name, _)| name),
+        }
     }
 }
 

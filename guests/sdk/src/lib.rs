@@ -30,7 +30,49 @@
 //! # fn main() {}
 //! ```
 //!
-//! Natively the same functions answer from [`testing::World`], so that a guest's logic and glue are tested without wasm.
+//! `cargo build --release --target wasm32-wasip2` makes the component, with the manifest inside; the crate is a `cdylib`.
+//! `omc-host guests new NAME` writes such a crate, and `omc-host guests add FILE` adds what was built.
+//!
+//! # What an event tells
+//!
+//! [`Event`] has what most guests ask for in typed form, the same for every agent: what a tool does ([`Event::tool_kind`]), which
+//! files it names ([`Event::tool_paths`]), its command, its result. Everything else is in the agent's payload, by JSON pointer.
+//!
+//! ```
+//! use omc_guest::testing::World;
+//! use omc_guest::{Decision, Effects, Error, Event, Guest, Operation};
+//!
+//! /// Asks a person before a lock file is written by hand, whichever tool does it.
+//! struct LockFiles;
+//!
+//! impl Guest for LockFiles {
+//!     fn handle(event: &Event, _effects: &mut Effects) -> Result<Decision, Error> {
+//!         let Ok(paths) = event.tool_paths() else { return Ok(Decision::Ask("too many files to look at".into())) };
+//!         let is_written = |operation| matches!(operation, Operation::Write | Operation::Edit | Operation::Delete);
+//!         match paths.iter().find(|found| is_written(found.operation) && found.path.ends_with(".lock")) {
+//!             Some(found) => Ok(Decision::Ask(format!("`{}` is written by a tool of its own", found.path))),
+//!             None => Ok(Decision::Pass),
+//!         }
+//!     }
+//! }
+//!
+//! let payload = serde_json::json!({
+//!     "cwd": "/work", "tool_name": "Edit",
+//!     "tool_input": { "file_path": "Cargo.lock", "old_string": "1", "new_string": "2" },
+//! });
+//! let outcome = World::new("pre-tool-use", payload).call::<LockFiles>();
+//! assert_eq!(outcome.decision, Ok(Decision::Ask("`/work/Cargo.lock` is written by a tool of its own".into())));
+//! ```
+//!
+//! # What a guest keeps
+//!
+//! No memory is kept between calls: each event is a process. [`State`] has a guest's own files, changed under a lock and never half
+//! written; [`log`] writes lines to the audit trail.
+//!
+//! # Tests
+//!
+//! Natively the same functions answer from [`testing::World`], so that a guest's logic and glue are tested without wasm and without a
+//! host: `cargo test`.
 #![warn(missing_docs)]
 
 mod access;
@@ -39,6 +81,7 @@ mod decision;
 mod effects;
 mod event;
 mod export;
+mod state;
 #[cfg(not(target_arch = "wasm32"))]
 pub mod testing;
 
@@ -47,7 +90,7 @@ pub mod testing;
 pub mod bindings {
     wit_bindgen::generate!({
         world: "guest",
-        path: "../../wit",
+        path: "wit",
         pub_export_macro: true,
         default_bindings_module: "omc_guest::bindings",
     });
@@ -63,6 +106,7 @@ pub use event::{Event, EventKind};
 #[doc(hidden)]
 pub use export::{Adapter, exports, section};
 pub use omc_tool::{Operation, ToolKind, ToolPath};
+pub use state::{State, StateError};
 
 /// What a guest is: one function from an event to a decision.
 pub trait Guest {
@@ -77,3 +121,8 @@ pub trait Guest {
     /// and what was added to `effects` is dropped.
     fn handle(event: &Event<'_>, effects: &mut Effects<'_>) -> Result<Decision, Error>;
 }
+
+/// The example of the README compiles.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

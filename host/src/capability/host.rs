@@ -460,9 +460,14 @@ impl wit::state_lock::Host for GuestState {
 }
 
 impl wit::state_lock::HostLock for GuestState {
+    fn release(&mut self, lock: Resource<lock::LockHandle>) -> wasmtime::Result<()> {
+        self.holds_lock &= !self.wasi.table().get_mut(&lock)?.release();
+        Ok(())
+    }
+
     fn drop(&mut self, lock: Resource<lock::LockHandle>) -> wasmtime::Result<()> {
-        self.wasi.table().delete(lock)?;
-        self.holds_lock = false;
+        // One that was released does not end the one that was acquired after it.
+        self.holds_lock &= !self.wasi.table().delete(lock)?.release();
         Ok(())
     }
 }

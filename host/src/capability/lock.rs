@@ -16,8 +16,19 @@ const ROOT: &str = ".";
 /// A held lock.
 #[derive(Debug)]
 pub struct LockHandle {
+    /// The locked folder; none once it is released.
     #[cfg(unix)]
-    _folder: super::wasi::os::Dir,
+    folder: Option<super::wasi::os::Dir>,
+}
+
+impl LockHandle {
+    /// Ends it; says whether it was held until now.
+    pub(super) fn release(&mut self) -> bool {
+        #[cfg(unix)]
+        return self.folder.take().is_some();
+        #[cfg(not(unix))]
+        false
+    }
 }
 
 /// The path below `.omc` that a guest names, if it is one: what can be granted can be locked.
@@ -46,7 +57,7 @@ pub(super) fn acquire(dir: &OmcDir, path: &str, wait_ms: u32, deadline: Instant)
     loop {
         match folder.try_lock() {
             Ok(()) if dir.is_at(path, &folder).map_err(|error| failed(&error))? => {
-                return Ok(LockHandle { _folder: folder });
+                return Ok(LockHandle { folder: Some(folder) });
             }
             // Somebody cleared the folder away before it was locked: nobody else will find it.
             Ok(()) => folder = dir.lockable(path).map_err(|unusable| failed(&unusable))?,
@@ -91,7 +102,9 @@ mod tests {
                 acquire_in(&theirs, other).unwrap();
             }
             drop(held);
-            acquire_in(&theirs, path).unwrap();
+            let mut held = acquire_in(&theirs, path).unwrap();
+            assert!(held.release() && !held.release(), "{path}");
+            acquire_in(&ours, path).unwrap();
         }
     }
 

@@ -1,6 +1,6 @@
 //! `omc-host audit`: what each guest can do, what of it is used, and whether a policy holds.
 
-mod report;
+pub(super) mod report;
 mod shown;
 
 use std::io::Write as _;

@@ -2,6 +2,8 @@
 
 mod add;
 mod grants;
+mod new;
+mod pack;
 mod publish;
 mod source;
 mod stats;
@@ -66,6 +68,12 @@ pub(super) enum Command {
     Verify(verify::Args),
     /// Show how often guests were called, how long they took, their fuel and faults
     Stats(stats::Args),
+    /// Write a project for a guest that builds and passes its test
+    #[command(after_help = new::EXAMPLES)]
+    New(new::Args),
+    /// Put the manifest of guest.toml on a component, and see that the two fit
+    #[command(after_help = pack::EXAMPLES)]
+    Pack(pack::Args),
     /// Publish a guest to an OCI registry, with its signature if there is one beside it
     #[command(after_help = publish::EXAMPLES)]
     Push(publish::Args),
@@ -83,6 +91,8 @@ pub(super) fn run(command: Command, paths: &Paths) -> Result<bool> {
         Command::Revoke(args) => grants::revoke(&args, paths),
         Command::Verify(args) => verify::run(&args, paths),
         Command::Stats(args) => stats::run(&args, paths),
+        Command::New(args) => new::run(&args),
+        Command::Pack(args) => pack::run(&args),
         Command::Push(args) => publish::run(&args),
     }
 }

@@ -446,7 +446,9 @@ pub(crate) fn without(
 }
 
 /// Checks what can be known of a guest without compiling it, and what it is to be granted.
-fn check(component: &Component, grants: &[Capability]) -> Result<(), InstallError> {
+/// Sees that a component can be a guest of somebody else here, as far as can be told without compiling it, and that nothing is
+/// granted beyond its requests.
+pub(crate) fn check(component: &Component, grants: &[Capability]) -> Result<(), InstallError> {
     let manifest = &component.manifest;
     let name = &manifest.name;
     if FIRST_PARTY.iter().any(|guest| guest.name == name) {

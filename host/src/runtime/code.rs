@@ -49,33 +49,60 @@ impl Code {
             // SAFETY: as above; the engine makes a copy of its own.
             #[cfg(not(unix))]
             Self::Embedded(bytes) => unsafe { Component::deserialize(engine, &bytes.0) },
-            Self::Cached { file, .. } => {
-                let bytes = contents(&file).map_err(|error| {
-                    Fault::new(FaultKind::NotCompiled, format!("failed to read compiled code: {error}"))
-                })?;
-                // SAFETY: the registry's cache opened the file without following a link, and saw on the handle that file and
-                // folder belong to the user and nobody else can write them, and that the bytes are the ones that the
-                // compiler sealed for this very engine. Only `omc-compiler` writes code there, and it replaces files by
-                // renaming and never changes one that may be mapped. Whoever can write there as the user can replace the
-                // host as well.
-                #[cfg(unix)]
-                unsafe {
-                    Component::deserialize_raw(engine, bytes)
-                }
-                // SAFETY: as above.
-                #[cfg(not(unix))]
-                unsafe {
-                    Component::deserialize(engine, bytes)
-                }
-            }
+            // SAFETY: the registry's cache opened the file without following a link, and saw on the handle that file and folder
+            // belong to the user and nobody else can write them, and that the bytes are the ones that the compiler sealed for
+            // this very engine. Only `omc-compiler` writes code there, and it replaces files by renaming and never changes one
+            // that may be mapped. Whoever can write there as the user can replace the host as well.
+            Self::Cached { file, .. } => unsafe { load_file(engine, &file) },
         };
         loaded.map_err(|error| Fault::new(FaultKind::NotCompiled, format!("compiled code does not load: {error:#}")))
     }
 }
 
+/// Loads the code in an open file, from that very file.
+///
+/// # Safety
+///
+/// That of `Component::deserialize`: our own compiler wrote the file, and nobody changes it.
+#[cfg(unix)]
+unsafe fn load_file(engine: &Engine, file: &File) -> wasmtime::Result<Component> {
+    // The engine maps the memory that a guest begins with from a file that it knows, and else copies it: of a language with an
+    // interpreter that is 8 MB, and most of the time of an event.
+    if let Some(name) = name_of_open(file) {
+        // SAFETY: the caller's.
+        return unsafe { Component::deserialize_file(engine, name) };
+    }
+    let bytes = mapped(file)?;
+    // SAFETY: the caller's, and the mapping lasts as long as the process.
+    unsafe { Component::deserialize_raw(engine, bytes) }
+}
+
+/// Loads the code in an open file.
+///
+/// # Safety
+///
+/// That of `Component::deserialize`: our own compiler wrote the file.
+#[cfg(not(unix))]
+unsafe fn load_file(engine: &Engine, file: &File) -> wasmtime::Result<Component> {
+    let bytes = contents(file)?;
+    // SAFETY: the caller's.
+    unsafe { Component::deserialize(engine, bytes) }
+}
+
+/// A name that leads to the open file itself, whatever happens to its own; none where the system has no such names.
+#[cfg(unix)]
+fn name_of_open(file: &File) -> Option<std::path::PathBuf> {
+    use std::os::fd::AsRawFd as _;
+    use std::os::unix::fs::MetadataExt as _;
+
+    let name = std::path::PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()));
+    let (there, here) = (std::fs::metadata(&name).ok()?, file.metadata().ok()?);
+    ((there.dev(), there.ino()) == (here.dev(), here.ino())).then_some(name)
+}
+
 /// The file's bytes, mapped for the rest of the process.
 #[cfg(unix)]
-fn contents(file: &File) -> std::io::Result<std::ptr::NonNull<[u8]>> {
+fn mapped(file: &File) -> std::io::Result<std::ptr::NonNull<[u8]>> {
     use std::ptr::{self, NonNull};
 
     use rustix::mm::{MapFlags, ProtFlags, mmap};
@@ -136,5 +163,26 @@ mod in_place {
         fn unpublish_executable(&self, pointer: *const u8, length: usize) -> wasmtime::Result<()> {
             Self::protect(pointer, length, MprotectFlags::READ)
         }
+    }
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn what_was_opened_is_loaded_and_not_what_took_its_name() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (judged, other) = (folder.path().join("code"), folder.path().join("other"));
+        fs::write(&judged, "judged").expect("written");
+        fs::write(&other, "other").expect("written");
+        let file = File::open(&judged).expect("opened");
+        fs::rename(&other, &judged).expect("renamed");
+        let name = name_of_open(&file).expect("Linux has names for open files");
+        assert_eq!(fs::read(&name).expect("read"), b"judged");
+        fs::remove_file(&judged).expect("removed");
+        assert_eq!(fs::read(name).expect("read"), b"judged");
     }
 }

@@ -282,7 +282,11 @@ pub(super) fn of(subject: &Subject, context: &Context<'_>) -> Report {
     }
 }
 
-/// Where binary and manifest contradict each other, or this host cannot serve them.
+/// Where a component and its manifest contradict each other, or this host cannot serve them.
+pub(in crate::cli) fn misfits_of(component: &Component) -> Vec<String> {
+    misfits(&component.manifest, &split(&component.imports))
+}
+
 fn misfits(manifest: &Manifest, imports: &Imports) -> Vec<String> {
     let mut findings: Vec<_> =
         imports.unknown.iter().map(|import| format!("imports `{import}`, which this host does not have")).collect();

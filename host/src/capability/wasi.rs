@@ -82,6 +82,17 @@ pub struct Wasi {
     started: Instant,
     /// Its reference count, less one, is the number of open files.
     open_files: Arc<()>,
+    /// What the last call was told of a path, for the next one.
+    last_stat: Option<LastStat>,
+}
+
+/// What was told of a path: standard libraries ask for a file's numbers right after they asked for all else, and one answer from
+/// one moment is both cheaper and truer.
+struct LastStat {
+    descriptor: u32,
+    follows_links: bool,
+    path: String,
+    stat: os::Stat,
 }
 
 impl Wasi {
@@ -103,6 +114,7 @@ impl Wasi {
             deadline: config.deadline,
             started: Instant::now(),
             open_files: Arc::new(()),
+            last_stat: None,
         }
     }
 

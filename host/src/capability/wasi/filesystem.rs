@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use wasmtime::component::Resource;
 
-use super::Wasi;
+use super::{LastStat, Wasi};
 use super::bindings::clocks::wall_clock::Datetime;
 use super::bindings::filesystem::preopens;
 use super::bindings::filesystem::types::{
@@ -644,6 +644,7 @@ impl types::HostDescriptor for Wasi {
     }
 
     fn create_directory_at(&mut self, fd: Resource<Descriptor>, path: String) -> Result<(), FsError> {
+        self.last_stat = None;
         let folder = self.folder(&fd)?;
         let mount = &folder.mount;
         let target = folder.resolve(&path)?;
@@ -673,7 +674,10 @@ impl types::HostDescriptor for Wasi {
     }
 
     fn stat_at(&mut self, fd: Resource<Descriptor>, flags: PathFlags, path: String) -> Result<DescriptorStat, FsError> {
-        self.stat_path(&fd, flags, &path).map(|stat| descriptor_stat(&stat))
+        let stat = self.stat_path(&fd, flags, &path)?;
+        let follows_links = flags.contains(PathFlags::SYMLINK_FOLLOW);
+        self.last_stat = Some(LastStat { descriptor: fd.rep(), follows_links, path, stat });
+        Ok(descriptor_stat(&stat))
     }
 
     fn set_times_at(
@@ -728,6 +732,7 @@ impl types::HostDescriptor for Wasi {
         open: OpenFlags,
         flags: DescriptorFlags,
     ) -> Result<Resource<Descriptor>, FsError> {
+        self.last_stat = None;
         let folder = self.folder(&fd)?;
         let node = self.open(&folder, &path, Wanted::new(open, flags)?)?;
         Ok(self.table.push(Descriptor(node))?)
@@ -742,6 +747,7 @@ impl types::HostDescriptor for Wasi {
     }
 
     fn remove_directory_at(&mut self, fd: Resource<Descriptor>, path: String) -> Result<(), FsError> {
+        self.last_stat = None;
         let (folder, place) = self.entry(&fd, &path)?;
         place.parent()?.remove_dir(place.name())?;
         self.usage.entries_removed += 1;
@@ -756,6 +762,7 @@ impl types::HostDescriptor for Wasi {
         new_fd: Resource<Descriptor>,
         new_path: String,
     ) -> Result<(), FsError> {
+        self.last_stat = None;
         let (folder, old) = self.entry(&fd, &old_path)?;
         let (new_folder, new) = self.entry(&new_fd, &new_path)?;
         let mount = &folder.mount;
@@ -787,6 +794,7 @@ impl types::HostDescriptor for Wasi {
     }
 
     fn unlink_file_at(&mut self, fd: Resource<Descriptor>, path: String) -> Result<(), FsError> {
+        self.last_stat = None;
         let (folder, place) = self.entry(&fd, &path)?;
         let parent = place.parent()?;
         // A link or a FIFO may go: that removes the name and touches nothing behind it.
@@ -818,7 +826,15 @@ impl types::HostDescriptor for Wasi {
         flags: PathFlags,
         path: String,
     ) -> Result<MetadataHashValue, FsError> {
-        self.stat_path(&fd, flags, &path).map(|stat| metadata_hash(&stat))
+        let follows_links = flags.contains(PathFlags::SYMLINK_FOLLOW);
+        let is_of = |last: &LastStat| {
+            last.descriptor == fd.rep() && last.follows_links == follows_links && last.path == path
+        };
+        let stat = match self.last_stat.take().filter(is_of) {
+            Some(last) => last.stat,
+            None => self.stat_path(&fd, flags, &path)?,
+        };
+        Ok(metadata_hash(&stat))
     }
 
     fn drop(&mut self, fd: Resource<Descriptor>) -> wasmtime::Result<()> {

@@ -162,7 +162,11 @@ fn relation(grant: &str, path: &str, same: impl Fn(&str, &str) -> bool) -> Relat
 
 /// Whether some file system could take the two names for one.
 fn same_folded(left: &str, right: &str) -> bool {
-    left == right || folded(left).eq(folded(right))
+    if left.is_ascii() && right.is_ascii() {
+        // The same, and what nearly all names are: each of them is judged on every step of every path.
+        return left.eq_ignore_ascii_case(right);
+    }
+    folded(left).eq(folded(right))
 }
 
 /// A name without case and without what Apple's file systems ignore.

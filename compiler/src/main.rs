@@ -15,7 +15,7 @@ use std::process::ExitCode;
 use anyhow::{Context as _, Result, anyhow, bail};
 use clap::{Parser, Subcommand};
 use omc_artifact::{BASELINE_TARGETS, CacheEntry, Component, Seal, engine_config};
-use wasmtime::{Engine, OptLevel};
+use wasmtime::Engine;
 
 /// Compile guests of omc-host ahead of time.
 #[derive(Debug, Parser)]
@@ -146,8 +146,7 @@ fn engine_for(target: Option<&str>) -> Result<Engine> {
         format!("no guest can be compiled for `{triple}`; known targets are {}", known.join(", "))
     })?;
     let mut config = engine_config();
-    // What is smaller is less to map and to read on every event; the choice is the compiler's alone.
-    config.cranelift_opt_level(OptLevel::SpeedAndSize);
+
     config.target(triple).map_err(|error| anyhow!("failed to choose the target `{triple}`: {error:#}"))?;
     for flag in baseline.flags {
         // SAFETY-relevant only in the other direction: the host refuses code that needs features its processor lacks.

@@ -13,7 +13,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use wasmtime::component::Resource;
 
-use super::{LastStat, Wasi};
 use super::bindings::clocks::wall_clock::Datetime;
 use super::bindings::filesystem::preopens;
 use super::bindings::filesystem::types::{
@@ -26,6 +25,7 @@ use super::path;
 use super::streams::{InputStream, OutputStream};
 use super::tree::{Folder, Mount, Place, Target};
 use super::usage::{LimitHit, Reason};
+use super::{LastStat, Wasi};
 
 /// Most bytes that one read gives out, whatever the guest asks for.
 ///
@@ -827,9 +827,8 @@ impl types::HostDescriptor for Wasi {
         path: String,
     ) -> Result<MetadataHashValue, FsError> {
         let follows_links = flags.contains(PathFlags::SYMLINK_FOLLOW);
-        let is_of = |last: &LastStat| {
-            last.descriptor == fd.rep() && last.follows_links == follows_links && last.path == path
-        };
+        let is_of =
+            |last: &LastStat| last.descriptor == fd.rep() && last.follows_links == follows_links && last.path == path;
         let stat = match self.last_stat.take().filter(is_of) {
             Some(last) => last.stat,
             None => self.stat_path(&fd, flags, &path)?,

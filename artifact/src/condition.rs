@@ -3,7 +3,7 @@
 //! A condition is a text, `KIND:WHAT`. A kind that this version does not know holds always: a guest is called once too often
 //! rather than missing an event.
 
-use crate::manifest::{Preopen, is_plain_path};
+use crate::manifest::{Capability, Preopen, Request, is_plain_path};
 use crate::scope::{self, ReadRoot};
 
 /// Longest condition, in bytes. It bounds how much work the search for a text can be.
@@ -52,7 +52,8 @@ impl<'a> Condition<'a> {
             "file" => {
                 let (preopen, path) = Preopen::split(what)?;
                 let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
-                let parts = path.split('/').all(|part| part == SESSION || !part.contains(['{', '}']));
+                let is_plain = |part: &str| !part.contains(['{', '}', '[', ']', '?', '!']);
+                let parts = path.split('/').all(|part| part == SESSION || is_plain(part));
                 if !is_plain_path(path) || folder.contains('*') || !parts {
                     return None;
                 }
@@ -69,6 +70,34 @@ impl<'a> Condition<'a> {
             "setting" => Self::Setting(what),
             _ => Self::Unknown,
         })
+    }
+
+    /// Whether it looks only where these requests lead: that a guest is called tells it what is there.
+    pub(crate) fn is_within(self, requests: &[Request]) -> bool {
+        let globs = |root: ReadRoot| {
+            let scopes = requests.iter().filter_map(|request| match &request.capability {
+                Capability::Read(scopes) => Some(scopes),
+                _ => None,
+            });
+            scopes.flatten().filter(move |scope| scope.root == root).map(|scope| scope.glob.as_str())
+        };
+        match self {
+            Self::File { preopen, path } => requests.iter().any(|request| match &request.capability {
+                Capability::Omc(scopes) => scopes.iter().any(|scope| {
+                    let rest = path.strip_prefix(scope.path.as_str());
+                    scope.preopen == preopen
+                        && (scope.path.is_empty() || rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/')))
+                }),
+                _ => false,
+            }),
+            Self::Read { root, path } => globs(root)
+                .any(|glob| glob.strip_prefix(path).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))),
+            Self::Near(path) => globs(ReadRoot::Project).any(|glob| {
+                let glob = glob.strip_prefix("**/").unwrap_or(glob);
+                glob.strip_prefix(path).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+            }),
+            Self::Payload(_) | Self::Setting(_) | Self::Unknown => true,
+        }
     }
 }
 
@@ -106,6 +135,8 @@ mod tests {
             "file:/omc/a//b",
             "file:/omc/*/x",
             "file:/omc/x{session}",
+            "file:/omc/state/[!x]*",
+            "file:/omc/state/?",
             "read:.claude",
             "read:moon:x",
             "read:home:.ssh",

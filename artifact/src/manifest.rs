@@ -337,9 +337,14 @@ pub enum ManifestError {
     },
     /// A subscription's condition cannot be read.
     #[error(
-        "there is no condition `{0}`; it is `file:/omc/PATH`, `read:project:PATH`, `near:PATH`, `payload:TEXT` or `setting:KEY`"
+        "there is no condition `{0}`; it is `file:/omc/PATH`, `read:project:PATH`, `read:agent:PATH`, `near:PATH`, `payload:TEXT` or `setting:KEY`"
     )]
     Condition(String),
+    /// A subscription's condition looks where the guest requests nothing.
+    #[error(
+        "the condition `{0}` looks where nothing is requested; request `omc` or `read` with a scope that covers it"
+    )]
+    ConditionScope(String),
     /// A capability's scope cannot be read.
     #[error("the capability `{capability}` has no scope `{scope}`{}", hint(capability))]
     Scope {
@@ -397,6 +402,12 @@ impl Manifest {
             }
             if let Some(condition) = when.iter().find(|condition| Condition::parse(condition).is_none()) {
                 return Err(ManifestError::Condition(condition.clone()));
+            }
+            let leads_elsewhere = |condition: &&String| {
+                Condition::parse(condition).is_some_and(|condition| !condition.is_within(&self.requests))
+            };
+            if let Some(condition) = when.iter().find(leads_elsewhere) {
+                return Err(ManifestError::ConditionScope(condition.clone()));
             }
         }
         Ok(())
@@ -471,14 +482,31 @@ mod tests {
     #[test]
     fn conditions_are_checked_when_a_manifest_is_read() {
         let with = |when: &str| {
+            let requests = r#"[
+                {"capability": "omc", "scope": ["ro:/omc/wiki"], "reason": ""},
+                {"capability": "read", "scope": ["project:**/.claude/rules/**", "agent:rules/*.md"], "reason": ""}
+            ]"#;
+            let subscriptions = format!(r#"[{{"event": "stop", "when": {when}}}]"#);
             let json =
-                format!(r#"{{"name": "a", "version": "1", "subscriptions": [{{"event": "stop", "when": {when}}}]}}"#);
+                format!(r#"{{"name": "a", "version": "1", "subscriptions": {subscriptions}, "requests": {requests}}}"#);
             Manifest::parse(json.as_bytes())
         };
         assert_eq!(with(r#"["file:/omc/wiki", "moon:full"]"#).unwrap().subscriptions[0].when.len(), 2);
         assert!(
             matches!(with(r#"["file:/etc"]"#), Err(ManifestError::Condition(condition)) if condition == "file:/etc")
         );
+        with(r#"["near:.claude/rules", "read:agent:rules", "file:/omc/wiki/*.md"]"#).unwrap();
+        for elsewhere in [
+            "file:/omc/state",
+            "file:/omc/wiki2",
+            "file:/omc-user/wiki",
+            "read:project:.env",
+            "read:agent:.credentials.json",
+            "near:.git",
+        ] {
+            let refused = with(&format!("[{elsewhere:?}]"));
+            assert!(matches!(refused, Err(ManifestError::ConditionScope(_))), "{elsewhere}");
+        }
         let many = serde_json::to_string(&vec!["payload:x"; MAX_ENTRIES + 1]).unwrap();
         assert!(matches!(with(&many), Err(ManifestError::TooMany { .. })));
     }

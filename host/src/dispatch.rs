@@ -11,6 +11,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::audit::{self, About, Record};
+use crate::capability::conditions::Conditions;
 use crate::capability::session_environment;
 use crate::config::{DenyChannel, Env, Paths};
 use crate::input::{self, Input, Unreadable};
@@ -157,7 +158,11 @@ pub(crate) fn answer(
 
     let registry = Registry::load(&paths);
     notes.extend(registry.problem.as_ref().map(|problem| omc_state::chain(problem)));
-    let mut handlers = registry.select(event, surroundings);
+    let conditions = match &unreadable {
+        None => Conditions::new(event, surroundings),
+        Some(_) => Conditions::of_unreadable(event, surroundings),
+    };
+    let mut handlers = registry.select(event, surroundings, &conditions);
     if unreadable.is_some() {
         handlers.retain(|handler| handler.policy.required);
     }

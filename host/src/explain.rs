@@ -13,8 +13,8 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::audit::Record;
-use crate::capability::conditions;
-use crate::config::Env;
+use crate::capability::conditions::Conditions;
+use crate::config::{Env, GuestPolicy};
 use crate::dispatch::{self, Answer};
 use crate::protocol::dialect;
 use crate::protocol::event::{Event, Kind};
@@ -136,12 +136,13 @@ const LATE: Duration = Duration::from_millis(50);
 fn considered(event: &Event, surroundings: &Surroundings) -> Vec<Considered> {
     let config = &surroundings.config;
     let registry = Registry::load(&config.paths);
-    let selected = registry.select(event, surroundings);
+    let conditions = Conditions::new(event, surroundings);
+    let selected = registry.select(event, surroundings, &conditions);
     let occasion = occasion(event);
     let of_guest = |guest: Guest| {
         let name = guest.name().to_owned();
         let called = selected.iter().any(|handler| handler.guest.name() == name);
-        let why = why(&guest, event, surroundings).map(|why| {
+        let why = why(&guest, event, &conditions, &config.settings.guest(&name)).map(|why| {
             let is_on = config.settings.guest(&name).switch.is_on(guest.is_on_by_default());
             let is_skipped = config.kill_switch.skips(&name, occasion);
             match (called, is_on, is_skipped) {
@@ -161,7 +162,7 @@ fn considered(event: &Event, surroundings: &Surroundings) -> Vec<Considered> {
 }
 
 /// Which of a guest's subscriptions is about the event, or why none is.
-fn why(guest: &Guest, event: &Event, surroundings: &Surroundings) -> Result<String, String> {
+fn why(guest: &Guest, event: &Event, conditions: &Conditions<'_>, policy: &GuestPolicy) -> Result<String, String> {
     let kind = event.kind_name();
     let subscriptions = guest.manifest().subscriptions;
     let (mut wanted, mut unmatched, mut unmet) = (false, Vec::new(), Vec::new());
@@ -170,7 +171,8 @@ fn why(guest: &Guest, event: &Event, surroundings: &Surroundings) -> Result<Stri
         let shown = || subscription.matcher.clone().unwrap_or_else(|| "*".to_owned());
         match Matcher::parse(subscription.matcher.as_deref()) {
             Ok(matcher) if matcher.matches(event) => {
-                if !conditions::hold(subscription.when.iter().map(String::as_str), event, surroundings) {
+                let when = subscription.when.iter().map(String::as_str);
+                if !conditions.hold(when, |capability| guest.lacks(capability, policy)) {
                     unmet.extend(subscription.when.iter().map(|condition| format!("`{condition}`")));
                     continue;
                 }

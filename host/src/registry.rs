@@ -13,7 +13,7 @@ use std::sync::Arc;
 use omc_artifact::{Capability, Manifest, Request};
 use serde_json::Value;
 
-use crate::capability::conditions;
+use crate::capability::conditions::Conditions;
 use crate::config::{GuestPolicy, Occasion, Paths};
 use crate::protocol::event::Event;
 use crate::protocol::matcher::Matcher;
@@ -97,7 +97,12 @@ impl Registry {
 
     /// The guests that an event selects, the configuration admits and their faults have not set aside, in the order in which
     /// their texts are joined.
-    pub(crate) fn select(&self, event: &Event, surroundings: &Surroundings) -> Vec<Handler> {
+    pub(crate) fn select(
+        &self,
+        event: &Event,
+        surroundings: &Surroundings,
+        conditions: &Conditions<'_>,
+    ) -> Vec<Handler> {
         let config = &surroundings.config;
         let occasion = occasion(event);
         let mut selected: Vec<_> = self
@@ -111,7 +116,7 @@ impl Registry {
                 if !policy.required && self.faults.sets_aside(&guest).is_some() {
                     return None;
                 }
-                let wanted = guest.wants(event, surroundings)?;
+                let wanted = guest.wants(event, conditions, &policy)?;
                 Some(Handler { order: policy.order.unwrap_or(wanted), policy, guest })
             })
             .collect();
@@ -187,23 +192,38 @@ impl Guest {
     }
 
     /// The guest's order on an event that it wants to see: that of its first subscription that matches and whose conditions hold.
-    fn wants(&self, event: &Event, surroundings: &Surroundings) -> Option<i32> {
+    fn wants(&self, event: &Event, conditions: &Conditions<'_>, policy: &GuestPolicy) -> Option<i32> {
         let kind = event.kind_name();
         match self {
             Self::FirstParty(guest) => guest
                 .subscriptions
                 .iter()
                 .filter(|wanted| wanted.event == kind && matches(wanted.matcher, event))
-                .find(|wanted| conditions::hold(wanted.when.iter().copied(), event, surroundings))
+                .find(|wanted| {
+                    conditions.hold(wanted.when.iter().copied(), |capability| self.lacks(capability, policy))
+                })
                 .map(|wanted| wanted.order),
             Self::Installed(guest) => guest
                 .manifest
                 .subscriptions
                 .iter()
                 .filter(|wanted| wanted.event == kind && matches(wanted.matcher.as_deref(), event))
-                .find(|wanted| conditions::hold(wanted.when.iter().map(String::as_str), event, surroundings))
+                .find(|wanted| {
+                    conditions.hold(wanted.when.iter().map(String::as_str), |capability| self.lacks(capability, policy))
+                })
                 .map(|wanted| wanted.order),
         }
+    }
+
+    /// Whether the guest was not granted a capability, or has it withheld.
+    pub(crate) fn lacks(&self, capability: &str, policy: &GuestPolicy) -> bool {
+        let is_granted = |granted: &[Capability]| {
+            granted.iter().any(|granted| match granted {
+                Capability::Omc(scopes) => scopes.iter().any(|scope| scope.preopen.guest_path()[1..] == *capability),
+                granted => granted.name() == capability,
+            })
+        };
+        policy.withheld.contains(capability) || self.granted().is_some_and(|granted| !is_granted(granted))
     }
 
     /// Finds the guest's compiled code; may read files.

@@ -70,26 +70,53 @@ impl Workspace {
 pub(crate) fn release() -> Result<PathBuf> {
     let workspace = Workspace::find()?;
     let guests = guests(&workspace)?;
-    let triple = host_triple()?;
-    let mut cargo = workspace.cargo(Some(&guests));
-    cargo.args(["build", "--profile", "dist", "--package", "omc-host", "--package", "omc-mcp", "--target", &triple]);
-    if can_link_statically(&triple) {
-        // Finding and loading shared libraries is a third of what a start of this process costs.
-        // Random numbers come from the system call itself: its crate would look for the C library's function at run time, find
-        // none in a static program, and open a device instead.
-        let flags = r#"["-Ctarget-feature=+crt-static", "--cfg=getrandom_backend=\"linux_getrandom\""]"#;
-        cargo.arg("--config").arg(format!("target.{triple}.rustflags={flags}"));
-    }
-    run(&mut cargo)?;
     let folder = workspace.target.join("release");
-    fs::create_dir_all(&folder).with_context(|| format!("failed to create `{}`", folder.display()))?;
-    let built = workspace.target.join(&triple).join("dist");
-    for program in ["omc-host", "omc-mcp"].map(executable) {
-        copy_if_newer(&built.join(&program), &folder.join(&program))?;
-    }
+    let host = for_use(&workspace, &guests, &["omc-host", "omc-mcp"])?;
     copy_if_newer(&guests.compiler, &folder.join(executable("omc-compiler")))?;
     copy_if_newer(&net(&workspace)?, &folder.join(executable("omc-net")))?;
-    Ok(folder.join(executable("omc-host")))
+    Ok(host)
+}
+
+/// Builds only `omc-host` as people get it.
+pub(crate) fn host_for_use() -> Result<PathBuf> {
+    let workspace = Workspace::find()?;
+    for_use(&workspace, &guests(&workspace)?, &["omc-host"])
+}
+
+/// Builds programs as people get them, puts them into `target/release`, and returns the path of the first.
+fn for_use(workspace: &Workspace, guests: &Guests, programs: &[&str]) -> Result<PathBuf> {
+    let triple = host_triple()?;
+    let mut cargo = workspace.cargo(Some(guests));
+    cargo.args(["build", "--profile", "dist", "--target", &triple]);
+    for program in programs {
+        cargo.args(["--package", program]);
+    }
+    if can_link_statically(&triple) {
+        // Finding and loading shared libraries is a third of what a start of this process costs. Random numbers come from the
+        // system call itself: its crate would look for the C library's function at run time, find none in a static program, and
+        // open a device instead.
+        let mut flags = vec!["-Ctarget-feature=+crt-static", "--cfg=getrandom_backend=\"linux_getrandom\""];
+        if knows_packed_relocations() {
+            flags.push("-Clink-arg=-Wl,-z,pack-relative-relocs");
+        }
+        cargo.arg("--config").arg(format!("target.{triple}.rustflags={}", serde_json::to_string(&flags)?));
+    }
+    run(&mut cargo)?;
+    let (built, folder) = (workspace.target.join(&triple).join("dist"), workspace.target.join("release"));
+    fs::create_dir_all(&folder).with_context(|| format!("failed to create `{}`", folder.display()))?;
+    for program in programs.iter().map(|program| executable(program)) {
+        copy_if_newer(&built.join(&program), &folder.join(&program))?;
+    }
+    Ok(folder.join(executable(programs[0])))
+}
+
+/// Whether the C library applies packed relocations, which are a twentieth of the others' size: glibc does since 2.36.
+fn knows_packed_relocations() -> bool {
+    const SINCE: (u32, u32) = (2, 36);
+    let version = output(Command::new("getconf").arg("GNU_LIBC_VERSION")).unwrap_or_default();
+    let parts = version.trim().strip_prefix("glibc ").and_then(|version| version.split_once('.'));
+    let number = |text: &str| text.parse::<u32>().ok();
+    parts.is_some_and(|(major, minor)| Some(SINCE) <= number(major).zip(number(minor)))
 }
 
 /// Whether the C library can be linked into the host: on Linux with glibc, if its static archive is installed.

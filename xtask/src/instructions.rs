@@ -26,7 +26,7 @@ pub(crate) fn run(bless: bool) -> Result<()> {
     if !version.is_ok_and(|status| status.success()) {
         bail!("counting instructions takes valgrind, which is not installed: install the package `valgrind`");
     }
-    let world = World::new(build::release()?)?;
+    let world = World::new(build::host_for_use()?)?;
     let mut counted = BTreeMap::new();
     for mut case in events(&world)?.into_iter().filter(|case| case.at_once == 1) {
         // The first event of a project makes folders, which the later ones find.

@@ -25,7 +25,8 @@ use crate::{Decision, Effects, Event, Guest};
 /// guest is called if one of them holds: `file:/omc/PATH` (it exists in the `.omc` directory; a part `{session}` is the event's
 /// session, and the last part may hold `*`), `read:project:PATH` or `read:agent:PATH` (it exists there), `near:PATH` (it exists
 /// beside a file that the tool call names, or in a folder above it up to the project's root), `payload:TEXT` (a text of the event
-/// contains it, in any case of ASCII letters), `setting:KEY` (the user switched it on).
+/// contains it, in any case of ASCII letters), `setting:KEY` (the user switched it on). What the host looks at for a guest must be
+/// covered by what the guest requests; what is not granted, or cannot be told, holds.
 ///
 /// Capabilities: `omc` (scope: `ro:` or `rw:` and a path below `/omc` or `/omc-user`), `read` (scope: `project:`, `agent:` or
 /// `home:` and a glob), `transcript`, `git`, `env` and `session-environment` (scope: names), and the grants `allow`, `halt`,

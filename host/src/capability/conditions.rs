@@ -5,6 +5,8 @@
 //! holds: to call a guest once too often harms nobody.
 
 use std::borrow::Cow;
+use std::cell::Cell;
+use std::io;
 
 use omc_artifact::{Condition, Preopen, ReadRoot, SESSION};
 use serde_json::Value;
@@ -20,35 +22,110 @@ const MAX_NAMES: usize = 256;
 const MAX_FILES: usize = 16;
 const MAX_LEVELS: usize = 32;
 
-/// Whether a guest with these conditions is called: one of them holds, or there is none.
-pub(crate) fn hold<'a>(
-    mut conditions: impl ExactSizeIterator<Item = &'a str>,
-    event: &Event,
-    surroundings: &Surroundings,
-) -> bool {
-    // One that cannot be read was refused when the guest was added or built, so it comes from a damaged lock file.
-    conditions.len() == 0
-        || conditions.any(|text| Condition::parse(text).is_none_or(|condition| holds(condition, event, surroundings)))
+/// How much is looked at for one event, in bytes compared; a question to the file system counts as [`QUESTION_STEPS`]. Together
+/// some ten milliseconds: what guests of others want to know holds up nobody. When it is used up, conditions hold.
+const MAX_STEPS: usize = 16 * 1024 * 1024;
+const QUESTION_STEPS: usize = 32 * 1024;
+
+/// Looks at the conditions of one event.
+pub(crate) struct Conditions<'a> {
+    event: &'a Event,
+    surroundings: &'a Surroundings,
+    /// What is left of [`MAX_STEPS`].
+    steps: Cell<usize>,
 }
 
-fn holds(condition: Condition<'_>, event: &Event, surroundings: &Surroundings) -> bool {
-    match condition {
-        Condition::File { preopen, path } => {
-            let dir = match preopen {
-                Preopen::Project => surroundings.project_dir(),
-                Preopen::User => surroundings.user_dir(),
-            };
-            dir.is_some_and(|dir| has_file(dir, path, event.session_id()))
-        }
-        Condition::Read { root, path } => {
-            let folder = surroundings.readable(root, event.agent()).and_then(|folder| Dir::open_parent(&folder).ok());
-            folder.is_some_and(|folder| exists(&folder, path))
-        }
-        Condition::Near(path) => is_near(event, surroundings, path),
-        Condition::Payload(text) => contains(event.payload(), text.as_bytes()),
-        Condition::Setting(key) => surroundings.config.guest_settings.get(key).is_some_and(|value| value == "true"),
-        _ => true,
+impl<'a> Conditions<'a> {
+    pub(crate) fn new(event: &'a Event, surroundings: &'a Surroundings) -> Self {
+        Self { event, surroundings, steps: Cell::new(MAX_STEPS) }
     }
+
+    /// Of an event of which only a part could be read: nothing can be told, so all of them hold.
+    pub(crate) fn of_unreadable(event: &'a Event, surroundings: &'a Surroundings) -> Self {
+        Self { event, surroundings, steps: Cell::new(0) }
+    }
+
+    /// Whether a guest with these conditions is called: one of them holds, or there is none. `withheld` says of a capability
+    /// that the guest does not have it: what it may not look at is not looked at in its place.
+    pub(crate) fn hold<'b>(
+        &self,
+        mut conditions: impl ExactSizeIterator<Item = &'b str>,
+        withheld: impl Fn(&str) -> bool,
+    ) -> bool {
+        // One that cannot be read was refused when the guest was added or built, so it comes from a damaged lock file.
+        conditions.len() == 0
+            || conditions.any(|text| {
+                Condition::parse(text)
+                    .is_none_or(|condition| capability(condition).is_some_and(&withheld) || self.holds(condition))
+            })
+    }
+
+    /// Takes from what may still be looked at; false when it is used up.
+    fn spend(&self, steps: usize) -> bool {
+        let left = self.steps.get().checked_sub(steps);
+        self.steps.set(left.unwrap_or(0));
+        left.is_some()
+    }
+
+    fn holds(&self, condition: Condition<'_>) -> bool {
+        let Self { event, surroundings, .. } = self;
+        if !self.spend(QUESTION_STEPS) {
+            return true;
+        }
+        match condition {
+            Condition::File { preopen, path } => {
+                let dir = match preopen {
+                    Preopen::Project => surroundings.project_dir(),
+                    Preopen::User => surroundings.user_dir(),
+                };
+                dir.is_some_and(|dir| has_file(dir, path, event.session_id()))
+            }
+            Condition::Read { root, path } => {
+                let Some(folder) = surroundings.readable(root, event.agent()) else { return false };
+                may_be(Dir::open_parent(&folder)).map_or_else(|unknown| unknown, |folder| exists(&folder, path))
+            }
+            Condition::Near(path) => is_near(event, surroundings, path),
+            Condition::Payload(text) => self.contains(event.payload(), text.as_bytes()),
+            // A key that this version does not know, or that is no switch, cannot be told.
+            Condition::Setting(key) => surroundings.config.guest_settings.get(key).is_none_or(|value| value != "false"),
+            _ => true,
+        }
+    }
+
+    /// Whether a text of the payload contains this one, whatever the case of ASCII letters.
+    fn contains(&self, value: &Value, text: &[u8]) -> bool {
+        match value {
+            Value::String(string) => self.finds(string.as_bytes(), text),
+            Value::Array(values) => values.iter().any(|value| self.contains(value, text)),
+            Value::Object(members) => members.values().any(|value| self.contains(value, text)),
+            _ => false,
+        }
+    }
+
+    fn finds(&self, bytes: &[u8], text: &[u8]) -> bool {
+        let Some((&first, _)) = text.split_first() else { return true };
+        let is_here = |at: usize| {
+            !self.spend(text.len())
+                || bytes.get(at..at + text.len()).is_some_and(|found| found.eq_ignore_ascii_case(text))
+        };
+        !self.spend(bytes.len())
+            || memchr::memchr2_iter(first.to_ascii_lowercase(), first.to_ascii_uppercase(), bytes).any(is_here)
+    }
+}
+
+/// The capability that lets a guest look by itself at what a condition names.
+fn capability(condition: Condition<'_>) -> Option<&'static str> {
+    match condition {
+        Condition::File { preopen: Preopen::Project, .. } => Some("omc"),
+        Condition::File { preopen: Preopen::User, .. } => Some("omc-user"),
+        Condition::Read { .. } | Condition::Near(_) => Some("read"),
+        _ => None,
+    }
+}
+
+/// What was opened, or whether it counts as being there: only what is surely missing does not.
+fn may_be<T>(opened: io::Result<T>) -> Result<T, bool> {
+    opened.map_err(|error| error.kind() != io::ErrorKind::NotFound)
 }
 
 /// Whether something of this name is in an `.omc` directory.
@@ -64,17 +141,17 @@ fn has_file(dir: &OmcDir, path: &str, session: Option<&str>) -> bool {
     let mut folder = None;
     for part in folders.into_iter().flat_map(|folders| folders.split('/')) {
         let Some(part) = of_session(part) else { return false };
-        match folder.as_ref().unwrap_or(&*dir).open_dir(part) {
+        match may_be(folder.as_ref().unwrap_or(&*dir).open_dir(part)) {
             Ok(next) => folder = Some(next),
-            Err(_) => return false,
+            Err(unknown) => return unknown,
         }
     }
     let folder = folder.as_ref().unwrap_or(&*dir);
     let Some(name) = of_session(name) else { return false };
     if !name.contains('*') {
-        return folder.stat_at(name).is_ok();
+        return may_be(folder.stat_at(name)).map_or_else(|unknown| unknown, |_| true);
     }
-    let Ok(mut entries) = folder.entries() else { return false };
+    let Ok(mut entries) = folder.entries() else { return true };
     for _ in 0..MAX_NAMES {
         match entries.read() {
             None => return false,
@@ -88,13 +165,16 @@ fn has_file(dir: &OmcDir, path: &str, session: Option<&str>) -> bool {
 
 /// Whether something of this name is below a folder.
 fn exists(folder: &Dir, path: &str) -> bool {
-    let Some((parents, name)) = path.rsplit_once('/') else { return folder.stat_at(path).is_ok() };
-    open(folder, parents.split('/')).is_some_and(|parent| parent.stat_at(name).is_ok())
+    let there = match path.rsplit_once('/') {
+        None => folder.stat_at(path),
+        Some((parents, name)) => open(folder, parents.split('/')).and_then(|parent| parent.stat_at(name)),
+    };
+    may_be(there).map_or_else(|unknown| unknown, |_| true)
 }
 
-fn open<'a>(folder: &Dir, mut names: impl Iterator<Item = &'a str>) -> Option<Dir> {
-    let first = folder.open_dir(names.next()?).ok()?;
-    names.try_fold(first, |folder, name| folder.open_dir(name).ok())
+fn open<'a>(folder: &Dir, mut names: impl Iterator<Item = &'a str>) -> io::Result<Dir> {
+    let first = folder.open_dir(names.next().unwrap_or_default())?;
+    names.try_fold(first, |folder, name| folder.open_dir(name))
 }
 
 /// Whether something of this name is in a folder on the way from the project's root to a file that the tool call names.
@@ -113,15 +193,19 @@ fn is_near(event: &Event, surroundings: &Surroundings, path: &str) -> bool {
     if files.is_empty() {
         return false;
     }
-    let Ok(top) = Dir::open_parent(&folder) else { return false };
+    let Ok(top) = Dir::open_parent(&folder) else { return true };
     let cwd = event.cwd().unwrap_or(root);
-    exists(&top, path) || files.iter().take(MAX_FILES).any(|file| is_on_the_way(&top, root, cwd, file, path))
+    files.len() > MAX_FILES
+        || exists(&top, path)
+        || files.iter().take(MAX_FILES).any(|file| is_on_the_way(&top, root, cwd, file, path))
 }
 
 /// Whether something of this name is in a folder between the root, which is open as `top`, and the file.
 fn is_on_the_way(top: &Dir, root: &str, cwd: &str, file: &str, path: &str) -> bool {
     let absolute = if file.starts_with('/') { Cow::Borrowed(file) } else { Cow::Owned(format!("{cwd}/{file}")) };
-    let Some(below) = absolute.strip_prefix(root).filter(|rest| rest.starts_with('/')) else { return false };
+    let below = |folder: &str| absolute.strip_prefix(folder).filter(|rest| rest.starts_with('/'));
+    // A folder worked in that is reached over a link is another text for the same place.
+    let Some(below) = below(root) else { return below(cwd).is_some() };
     let mut parts = below.split('/').filter(|part| !matches!(*part, "" | ".")).peekable();
     let mut folder: Option<Dir> = None;
     for _ in 0..MAX_LEVELS {
@@ -136,26 +220,10 @@ fn is_on_the_way(top: &Dir, root: &str, cwd: &str, file: &str, path: &str) -> bo
         match folder.as_ref().unwrap_or(top).open_dir(part) {
             Ok(next) if exists(&next, path) => return true,
             Ok(next) => folder = Some(next),
-            Err(_) => return false,
+            Err(error) => return error.kind() != io::ErrorKind::NotFound,
         }
     }
     true
-}
-
-/// Whether a text of the payload contains this one, whatever the case of ASCII letters.
-fn contains(value: &Value, text: &[u8]) -> bool {
-    match value {
-        Value::String(string) => finds(string.as_bytes(), text),
-        Value::Array(values) => values.iter().any(|value| contains(value, text)),
-        Value::Object(members) => members.values().any(|value| contains(value, text)),
-        _ => false,
-    }
-}
-
-fn finds(bytes: &[u8], text: &[u8]) -> bool {
-    let Some((&first, _)) = text.split_first() else { return true };
-    let is_here = |at: usize| bytes.get(at..at + text.len()).is_some_and(|found| found.eq_ignore_ascii_case(text));
-    memchr::memchr2_iter(first.to_ascii_lowercase(), first.to_ascii_uppercase(), bytes).any(is_here)
 }
 
 #[cfg(all(test, unix))]
@@ -195,7 +263,8 @@ mod tests {
             let event = Event::new(Agent::Claude, payload.as_object().unwrap().clone());
             let home = self.0.path().join("home").canonicalize().unwrap();
             let env = Env::from_pairs(&[("HOME", home.as_os_str())]);
-            hold(conditions.iter().copied(), &event, &Surroundings::find(&event, &env))
+            let surroundings = Surroundings::find(&event, &env);
+            Conditions::new(&event, &surroundings).hold(conditions.iter().copied(), |_| false)
         }
     }
 
@@ -229,15 +298,18 @@ mod tests {
     }
 
     #[test]
-    fn no_link_is_followed() {
+    fn a_link_is_not_followed_and_left_to_the_guest() {
         let scratch = Scratch::new();
         scratch.plant("real/x.json", "");
         scratch.plant(".omc/a", "");
         let project = scratch.0.path().join("project");
         symlink(project.join("real"), project.join(".omc/link")).unwrap();
-        assert!(!scratch.hold(&["file:/omc/link/x.json", "file:/omc/link/*.json"], &json!({})));
+        // Whether or not something of the name is behind it.
+        for name in ["x.json", "nothing", "*.json"] {
+            assert!(scratch.hold(&[&format!("file:/omc/link/{name}")], &json!({})), "{name}");
+        }
         symlink(project.join("real"), project.join(".agents")).unwrap();
-        assert!(!scratch.hold(&["read:project:.agents/x.json"], &json!({})));
+        assert!(scratch.hold(&["read:project:.agents/nothing"], &json!({})));
     }
 
     #[test]
@@ -295,7 +367,37 @@ mod tests {
     }
 
     #[test]
-    fn what_this_version_does_not_know_holds() {
-        assert!(Scratch::new().hold(&["payload:nowhere", "moon:full"], &json!({})));
+    fn what_cannot_be_told_holds() {
+        let scratch = Scratch::new();
+        for condition in ["moon:full", "setting:of.a.later.version", "setting:ralph.maxIterations"] {
+            assert!(scratch.hold(&["payload:nowhere", condition], &json!({})), "{condition}");
+        }
+    }
+
+    #[test]
+    fn looking_is_bounded_and_then_everything_holds() {
+        let scratch = Scratch::new();
+        let payload = json!({"hook_event_name": "PreToolUse", "text": "a".repeat(1_000_000)});
+        let event = Event::new(Agent::Claude, payload.as_object().unwrap().clone());
+        let home = scratch.0.path().join("home");
+        let surroundings = Surroundings::find(&event, &Env::from_pairs(&[("HOME", home.as_os_str())]));
+        let conditions = Conditions::new(&event, &surroundings);
+        let hostile = format!("payload:{}b", "a".repeat(100));
+        assert!(conditions.hold([hostile.as_str()].into_iter(), |_| false));
+        assert_eq!(conditions.steps.get(), 0);
+        assert!(conditions.hold(["payload:nowhere"].into_iter(), |_| false));
+    }
+
+    #[test]
+    fn of_an_event_that_could_not_be_read_and_of_what_is_withheld_everything_holds() {
+        let event = Event::new(Agent::Claude, serde_json::Map::new());
+        let surroundings = Surroundings::find(&event, &Env::from_pairs::<&str>(&[]));
+        let unreadable = Conditions::of_unreadable(&event, &surroundings);
+        assert!(unreadable.hold(["payload:secret"].into_iter(), |_| false));
+        let readable = Conditions::new(&event, &surroundings);
+        for condition in ["file:/omc/private", "read:agent:rules", "near:.git"] {
+            assert!(readable.hold([condition].into_iter(), |_| true), "{condition}");
+        }
+        assert!(!readable.hold(["payload:secret"].into_iter(), |_| true));
     }
 }

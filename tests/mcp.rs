@@ -197,6 +197,30 @@ fn the_model_ends_its_own_mode_and_the_next_stop_is_allowed() {
 }
 
 #[test]
+fn an_end_of_what_never_began_is_said_and_makes_no_file() {
+    let world = World::new(&[]);
+    let model = Model::of(&world);
+    for (arguments, said) in [
+        (json!({"mode": "ralph", "active": false}), "nothing to end: no session is at work in ralph"),
+        (
+            json!({"mode": "ralph", "active": false, "session_id": "s7", "current_phase": "complete"}),
+            "nothing to end: session s7 has no state of ralph",
+        ),
+    ] {
+        assert_eq!(model.ask("state_write", &arguments), said);
+    }
+    assert!(!omc(&world, "state").exists());
+    let json = printed(&world, &["state", "write", "ralph", "--active", "false", "--session", "s7", "--json"]);
+    let json: Value = serde_json::from_str(&json).expect("JSON");
+    assert_eq!(json, json!({"mode": "ralph", "session": "s7", "standing": "ended"}));
+
+    // What is to be kept is kept.
+    let said = model.ask("state_write", &json!({"mode": "ralph", "active": false, "session_id": "s7", "error": "x"}));
+    assert!(said.contains("wrote ralph of session s7: ended"), "{said}");
+    assert!(omc(&world, "state/sessions/s7/ralph-state.json").exists());
+}
+
+#[test]
 fn the_official_client_in_python_sees_the_same() {
     let Some(python) = std::env::var_os("OMC_TEST_MCP_PYTHON") else {
         eprintln!("skipped: `OMC_TEST_MCP_PYTHON` is not set; `cargo xtask test` sets it where there is a python3");

@@ -16,7 +16,7 @@ use std::time::SystemTime;
 use omc_guest::{Decision, Effects, Error, Event, EventKind, Guest, environment, log, settings, state_lock};
 use omc_state::{Mode, NewMode, SessionId, Store, Timestamp};
 
-use logic::{Activation, Detection, Keyword, Settings, Start, activate, cancelled, detect, started};
+use logic::{Activation, Detection, Invocation, Keyword, Settings, Start, activate, cancelled, detect, started};
 
 /// Ralph's first limit of iterations where the host knows no setting: the original's.
 const MAX_ITERATIONS: u64 = 100;
@@ -46,7 +46,8 @@ impl Guest for KeywordDetector {
         let store = Store::new(&omc_guest::omc_dir());
         let session = event.session_id().as_deref().and_then(SessionId::parse);
         let plan_is_approved = || session.as_ref().is_some_and(|session| approved_plan::exists(&store, session));
-        match detect(&prompt, &user_settings(), plan_is_approved) {
+        let invocation = if event.agent() == "codex" { Invocation::Dollar } else { Invocation::Slash };
+        match detect(&prompt, &Settings { invocation, ..user_settings() }, plan_is_approved) {
             Detection::Nothing => {}
             Detection::Cancel => {
                 let ended = session.is_none_or(|session| cancel(&store, &session));
@@ -74,6 +75,7 @@ fn user_settings() -> Settings {
         disabled: settings::get("keywordDetector.disabled").unwrap_or(default.disabled),
         gate: settings::get("keywordDetector.ralplanGate").unwrap_or(default.gate),
         gate_words: settings::get("keywordDetector.ralplanGateWords").unwrap_or(default.gate_words),
+        ..default
     }
 }
 

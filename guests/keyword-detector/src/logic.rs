@@ -22,6 +22,7 @@ mod words;
 mod work;
 
 pub use activation::{Activation, activate};
+pub use invocation::Invocation;
 pub use keywords::{Keyword, Sort};
 pub use texts::{cancelled, started};
 
@@ -29,7 +30,7 @@ use context::Context;
 use invocation::Opening;
 use keywords::ROWS;
 
-/// What the user settled about keywords.
+/// What the user and their agent settled about keywords.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
     /// Names of keywords that do nothing. Cancel stays: there must be a way out.
@@ -38,11 +39,13 @@ pub struct Settings {
     pub gate: bool,
     /// Words from which a request is long enough to pass the gate without naming anything concrete.
     pub gate_words: usize,
+    /// How the agent is told to start a skill.
+    pub invocation: Invocation,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { disabled: Vec::new(), gate: true, gate_words: 15 }
+        Self { disabled: Vec::new(), gate: true, gate_words: 15, invocation: Invocation::default() }
     }
 }
 
@@ -66,7 +69,7 @@ pub struct Start {
     pub modes: Vec<Keyword>,
     /// Modes that were asked for and that the gate turned into a plan.
     pub redirected: Vec<Keyword>,
-    /// The mode was invoked by its slash command: the agent starts its skill without further ado, nothing is left to confirm.
+    /// The mode was invoked by its command: the agent starts its skill without further ado, nothing is left to confirm.
     pub by_command: bool,
     /// Autopilot was asked for and does not start, as another session of the project has one at work. For the caller to find out.
     pub autopilot_elsewhere: bool,
@@ -103,7 +106,7 @@ const REVIEW_MENU: &[&[&str]] =
 pub fn detect(prompt: &str, settings: &Settings, plan_is_approved: impl FnOnce() -> bool) -> Detection {
     let prompt = text::excerpt(prompt);
     let text = sanitize::sanitize(&prompt);
-    let opening = invocation::opening(&text.request);
+    let opening = invocation::opening(&text.request, settings.invocation);
     if opening == Opening::Delegation {
         return Detection::Nothing;
     }

@@ -102,6 +102,32 @@ fn ralph_writes_its_state_and_an_ultrawork_that_ends_with_it() {
 }
 
 #[test]
+fn in_codex_a_dollar_starts_a_confirmed_mode_and_cancels() {
+    let send = |omc: &TempDir, prompt: &str| {
+        let mut world = world(omc, prompt, &json!({}));
+        "codex".clone_into(&mut world.agent);
+        world.call::<KeywordDetector>()
+    };
+    for prompt in ["$ralph tidy up", "$omc:ralph tidy up"] {
+        for cancel in ["$cancel", "$omc:cancel --force", "!cancel", "cancelomc"] {
+            let omc = omc();
+            send(&omc, prompt);
+            let ralph = read(&omc, RALPH);
+            assert_eq!((&ralph["active"], ralph.get("awaiting_confirmation")), (&json!(true), None), "{prompt}");
+            let outcome = send(&omc, cancel);
+            assert!(outcome.context[0].starts_with("[MAGIC KEYWORD: CANCEL]"), "{cancel}: {:?}", outcome.context);
+            assert_eq!(read(&omc, RALPH)["active"], false, "{cancel}");
+        }
+    }
+    for (prompt, awaits) in [("what does $ralph do?", None), ("ralph fix the date bug in src/parser.rs", Some(true))] {
+        let omc = omc();
+        send(&omc, prompt);
+        let awaiting = exists(&omc, RALPH).then(|| read(&omc, RALPH)["awaiting_confirmation"].as_bool());
+        assert_eq!(awaiting.flatten(), awaits, "words may be a false alarm: {prompt}");
+    }
+}
+
+#[test]
 fn a_command_is_confirmed_and_a_keyword_is_not() {
     for (prompt, awaiting) in [("/ralph tidy up", None), ("force: ralph tidy up", Some(true))] {
         let omc = omc();

@@ -254,7 +254,27 @@ fn scalar_until_comma(value: &str) -> (String, &str) {
 
 /// The file name of a page with this title: lower-case letters and digits with `-` between them; a title without any gets a hash.
 pub fn slug(title: &str) -> String {
-    /// Longest name, in bytes.
+    let stem = stem(title);
+    if stem.is_empty() { format!("page-{:08x}.md", hash(title)) } else { format!("{stem}.md") }
+}
+
+/// The file name of a page with this title where a page of another title has that of [`slug`] already: it gets a hash too.
+fn distinct_slug(title: &str) -> String {
+    let stem = stem(title);
+    let stem = if stem.is_empty() { "page" } else { &stem };
+    format!("{stem}-{:08x}.md", hash(&folded(title)))
+}
+
+/// A title without what people write now so and now so: case, and white space, `-` and `_` between words. Other signs tell titles
+/// apart: C is not C++.
+fn folded(title: &str) -> String {
+    let separates = |character: char| character.is_whitespace() || matches!(character, '-' | '_');
+    title.to_lowercase().split(separates).filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ")
+}
+
+/// The part of a file name that a title is readable by; empty for a title without ASCII letters and digits.
+fn stem(title: &str) -> String {
+    /// Longest stem, in bytes.
     const MAX_BYTES: usize = 64;
     let mut slug = String::new();
     for character in title.to_lowercase().chars() {
@@ -265,8 +285,7 @@ pub fn slug(title: &str) -> String {
         }
     }
     let slug = slug.trim_matches('-');
-    let slug = slug[..slug.len().min(MAX_BYTES)].trim_end_matches('-');
-    if slug.is_empty() { format!("page-{:08x}.md", hash(title)) } else { format!("{slug}.md") }
+    slug[..slug.len().min(MAX_BYTES)].trim_end_matches('-').to_owned()
 }
 
 /// The original's hash of a text, for names.

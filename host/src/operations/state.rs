@@ -240,6 +240,37 @@ impl fmt::Display for Listing {
     }
 }
 
+/// What became of a change of a state.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(untagged)]
+pub enum Changed {
+    /// The state was written.
+    Written(Box<Written>),
+    /// The mode was to end, and there is no state of it: nothing was written.
+    NothingToEnd {
+        /// The mode's name.
+        mode: &'static str,
+        /// Whose state it would be; absent if no session was named or is known.
+        session: Option<String>,
+        /// As that of any mode that is over.
+        standing: Standing,
+    },
+}
+
+impl fmt::Display for Changed {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Written(written) => written.fmt(formatter),
+            Self::NothingToEnd { mode, session: Some(session), .. } => {
+                write!(formatter, "nothing to end: session {session} has no state of {mode}")
+            }
+            Self::NothingToEnd { mode, session: None, .. } => {
+                write!(formatter, "nothing to end: no session is at work in {mode}")
+            }
+        }
+    }
+}
+
 /// A state that was written.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Written {
@@ -388,11 +419,12 @@ impl Project {
     ///
     /// Members that the change does not name stay, unless it says otherwise. `active: false` ends the mode, so that the next
     /// Stop is not refused because of it, and the ultrawork that ralph brought along; `active: true` starts it if it was off.
+    /// An end of what never began makes no file.
     ///
     /// # Errors
     ///
     /// An argument that cannot be used, a session that is not clear, or what keeps the state from being written.
-    pub fn write_state(&self, mode_name: &str, session: Option<&str>, change: &Change) -> Result<Written> {
+    pub fn write_state(&self, mode_name: &str, session: Option<&str>, change: &Change) -> Result<Changed> {
         let mode = mode(mode_name)?;
         if mode == Mode::MergeReadiness {
             return Err(Error::argument("mode", "the record of merge-readiness is written by its own checks"));
@@ -402,16 +434,26 @@ impl Project {
             Some(session) => Some(session),
             None => self.meant_session(self.candidates(mode)?)?,
         };
+        // Looked at before the lock, which makes the folder that it is on. A state that cannot be read is there.
+        let has_none = || {
+            let states = self.store.owned_states(&[mode], session.as_ref());
+            states.is_ok_and(|states| states.iter().all(|owned| owned.session != session))
+        };
+        if only_ends(&members) && has_none() {
+            let session = session.map(|session| session.to_string());
+            return Ok(Changed::NothingToEnd { mode: mode.name(), session, standing: Standing::Ended });
+        }
         let store = self.writable()?;
         let now = now();
-        match session {
+        let written = match session {
             Some(session) => store.locked(&self.locker(), &session, |store| {
                 Ok(self.write_own(store, mode, &session, members, change, now))
             })?,
             None => store.locked_in(&self.locker(), Area::State, |store| {
                 Ok(self.write_unowned(store, mode, members, change, now))
             })?,
-        }
+        };
+        Ok(Changed::Written(Box::new(written?)))
     }
 
     /// The sessions that a change of the mode may mean: those in which it is on, else the only one that there is.
@@ -563,6 +605,12 @@ impl Project {
         };
         Ok(Cancelled { sessions: sessions.into_iter().map(cancel).collect::<Result<_>>()? })
     }
+}
+
+/// Whether the change says that the mode is over and nothing that would have to be kept.
+fn only_ends(members: &Map<String, Value>) -> bool {
+    members.get("active") == Some(&Value::Bool(false))
+        && members.keys().all(|name| matches!(name.as_str(), "active" | "completed_at" | "current_phase"))
 }
 
 /// Takes the members of a change into a state.

@@ -2,6 +2,8 @@
 //!
 //! `/ralph`, `/omc:ralph` and `/oh-my-claudecode:ralph` are one command. `$ralph`, `omc:ralph`, `!ralph` and `force: ralph` at the
 //! start of a prompt are as sure. A slash command of somebody else is not a request for a mode, whatever its arguments say.
+//!
+//! Codex has no slash commands of skills: there `$ralph` and `$omc:ralph` are the command.
 
 use super::{
     keywords::Keyword,
@@ -19,7 +21,7 @@ pub(super) const FORCE: &str = "force:";
 pub(super) enum Opening {
     /// With words.
     Words,
-    /// With a slash command for this keyword. It is all that is asked for, and the agent starts its skill by itself.
+    /// With the agent's command for this keyword. It is all that is asked for, and the agent starts its skill by itself.
     Command(Keyword),
     /// With this keyword and a marker before it.
     Marked(Keyword),
@@ -43,18 +45,35 @@ impl Opening {
     }
 }
 
+/// How the agent is told to start a skill.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Invocation {
+    /// With a slash command, or by the model's own call of the Skill tool.
+    #[default]
+    Slash,
+    /// With `$NAME`, as in Codex, which has no Skill tool.
+    Dollar,
+}
+
 /// How the request begins.
-pub(super) fn opening(request: &str) -> Opening {
+pub(super) fn opening(request: &str, invocation: Invocation) -> Opening {
     let text = request.trim_start_matches(is_space);
     if let Some(command) = text.strip_prefix('/') {
         return slash_command(command);
     }
     if let Some(rest) = text.strip_prefix('$') {
+        if invocation == Invocation::Dollar {
+            // Not every `$` is ours: amounts and variables begin with one, too.
+            return named_at_start(rest).map_or(Opening::Words, Opening::Command);
+        }
         return mode_at_start(rest).map_or(Opening::Words, Opening::Marked);
     }
     let forced =
         text.strip_prefix('!').or_else(|| starts_with_ignoring_case(text, FORCE).then(|| &text[FORCE.len()..]));
     if let Some(rest) = forced {
+        if invocation == Invocation::Dollar && is_only_cancel(rest) {
+            return Opening::Command(Keyword::Cancel);
+        }
         return mode_at_start(rest.trim_start_matches(is_space)).map_or(Opening::Forced, Opening::Marked);
     }
     match after_prefix(text) {
@@ -90,16 +109,26 @@ fn after_prefix(text: &str) -> Option<&str> {
     PREFIXES.iter().find(|prefix| starts_with_ignoring_case(text, prefix)).map(|prefix| &text[prefix.len()..])
 }
 
+/// Whether the text is the name of cancel and nothing else: with more words it may be about something to cancel.
+fn is_only_cancel(text: &str) -> bool {
+    let name = text.trim_matches(is_space);
+    Keyword::from_command(after_prefix(name).unwrap_or(name)) == Some(Keyword::Cancel)
+}
+
 fn mode_at_start(text: &str) -> Option<Keyword> {
+    named_at_start(text).filter(|keyword| *keyword != Keyword::Cancel)
+}
+
+fn named_at_start(text: &str) -> Option<Keyword> {
     let text = after_prefix(text.strip_prefix('/').unwrap_or(text)).unwrap_or(text);
     let length = text.bytes().take_while(|byte| is_word_byte(*byte) || *byte == b'-').count();
     let keyword = Keyword::from_command(&text[..length])?;
-    (keyword.sort().has_skill() && keyword != Keyword::Cancel).then_some(keyword)
+    keyword.sort().has_skill().then_some(keyword)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Keyword, Opening, opening};
+    use super::{Invocation, Keyword, Opening, opening};
 
     #[test]
     fn the_start_of_a_prompt_says_how_sure_the_request_is() {
@@ -134,7 +163,30 @@ mod tests {
             ("omc: x", Opening::Words),
             ("!cancelomc", Opening::Forced),
         ] {
-            assert_eq!(opening(request), want, "{request:?}");
+            assert_eq!(opening(request, Invocation::Slash), want, "{request:?}");
+        }
+    }
+
+    #[test]
+    fn in_codex_a_dollar_makes_the_command() {
+        for (request, want) in [
+            ("$ralph fix it", Opening::Command(Keyword::Ralph)),
+            (" \n$omc:RALPH: fix it", Opening::Command(Keyword::Ralph)),
+            ("$cancel", Opening::Command(Keyword::Cancel)),
+            ("$omc:cancel --force", Opening::Command(Keyword::Cancel)),
+            ("!cancel", Opening::Command(Keyword::Cancel)),
+            ("!omc:cancel ", Opening::Command(Keyword::Cancel)),
+            ("!cancel the order of a user who is gone", Opening::Forced),
+            ("/cancel", Opening::Command(Keyword::Cancel)),
+            ("/ralph fix it", Opening::Command(Keyword::Ralph)),
+            ("!ulw x", Opening::Marked(Keyword::Ultrawork)),
+            ("$cancelled orders", Opening::Words),
+            ("$ralph-loop x", Opening::Words),
+            ("$ cancel", Opening::Words),
+            ("$5 for ralph", Opening::Words),
+            ("say $cancel", Opening::Words),
+        ] {
+            assert_eq!(opening(request, Invocation::Dollar), want, "{request:?}");
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Writing pages: new ones, and what is added to a page that is there. Nothing that a page says is ever replaced.
 
-use super::{MAX_TITLE_UNITS, Page, slug};
+use super::{MAX_TITLE_UNITS, Page, distinct_slug, folded, slug};
 use crate::{Area, Error, Locker, Store, Timestamp, one_line};
 
 /// Categories of pages.
@@ -50,8 +50,8 @@ impl Store {
         only_new: bool,
         now: Timestamp,
     ) -> Result<Ingested, Error> {
-        let file = slug(knowledge.title);
         self.locked_in(locker, Area::Wiki, |store| {
+            let file = store.file_for(knowledge.title)?;
             let known = store.read_text(&super::path_of(&file))?;
             let is_new = known.is_none();
             if !is_new && only_new {
@@ -79,6 +79,16 @@ impl Store {
             store.rebuild_index(now)?;
             Ok(Ingested { file, is_new })
         })
+    }
+
+    /// The file of the page with this title. Names of files keep less than titles ("Été" and "T" are both `t.md`), so that the page
+    /// of another title may have the first choice. A file that says no title is taken for the page.
+    fn file_for(&self, title: &str) -> Result<String, Error> {
+        let file = slug(title);
+        let page = self.read_text(&super::path_of(&file))?.and_then(|text| Page::parse(&text));
+        let known = page.and_then(|page| page.text("title"));
+        let is_other = known.is_some_and(|known| folded(&known) != folded(title));
+        Ok(if is_other { distinct_slug(title) } else { file })
     }
 
     /// Removes a page, under the wiki's lock. Says whether there was one.
@@ -203,6 +213,29 @@ mod tests {
         store.ingest(&&ThreadLocker::default(), &knowledge("Own", "More."), false, now()).expect("written");
         let text = fs::read_to_string(folder.path().join("wiki/own.md")).expect("a file");
         assert!(text.contains("---\nMy own words.\n\n---\n\n## Update ("), "{text}");
+    }
+
+    #[test]
+    fn titles_that_share_a_file_name_get_pages_of_their_own() {
+        let (_folder, store) = store();
+        let ingest = |title: &str| {
+            store.ingest(&&ThreadLocker::default(), &knowledge(title, &format!("About {title}.")), false, now())
+        };
+        let file = |title: &str, is_new| {
+            let ingested = ingest(title).expect("written");
+            assert_eq!(ingested.is_new, is_new, "{title} in {}", ingested.file);
+            ingested.file
+        };
+        assert_eq!(file("T", true), "t.md");
+        let other = file("Été", true);
+        assert!(other.starts_with("t-") && other.len() == "t-00000000.md".len(), "{other}");
+        assert_eq!(file("ÉTÉ", false), other, "the case tells no titles apart");
+        assert_eq!(file(" t ", false), "t.md");
+        let long = "word ".repeat(20);
+        assert_ne!(file(&(long.clone() + "one"), true), file(&(long + "two"), true), "beyond the longest name");
+        assert_eq!((file("C", true), file("C++", true) == "c.md"), ("c.md".to_owned(), false));
+        assert_eq!(file("Retry policy", true), file("retry-policy", false));
+        assert!(!store.read_page("t.md").expect("a page").body().contains("Été"));
     }
 
     #[test]

@@ -32,7 +32,7 @@ impl Machine {
         let program = world.path(FOLDER).join("omc-host");
         create_dirs(&world.path(FOLDER));
         link_or_copy(Path::new(env!("CARGO_BIN_EXE_omc-host")), &program);
-        for companion in ["omc-compiler", "omc-mcp"] {
+        for companion in ["omc-compiler", "omc-mcp", "omc-net"] {
             write(&world.path(FOLDER).join(companion), 0o700, b"#!/bin/sh\n");
         }
         for folder in ["home/.claude", "home/.codex"] {
@@ -364,7 +364,7 @@ fn an_upgrade_behind_a_link_keeps_codexs_trust_and_every_byte() {
 
     let newer = machine.world.path("bin/newer");
     create_dirs(&newer);
-    for name in ["omc-host", "omc-compiler", "omc-mcp"] {
+    for name in ["omc-host", "omc-compiler", "omc-mcp", "omc-net"] {
         link_or_copy(&machine.program.with_file_name(name), &newer.join(name));
         fs::remove_file(machine.program.with_file_name(name)).expect("removed");
     }
@@ -400,13 +400,47 @@ fn a_bundle_works_from_wherever_the_agent_puts_it() {
         let manifest = folder.join(format!(".{agent}-plugin/plugin.json"));
         let manifest: Value = serde_json::from_str(&fs::read_to_string(manifest).expect("a manifest")).expect("JSON");
         assert_eq!(manifest["name"], "omc");
-        let programs = ["omc-host", "omc-compiler", "omc-mcp"].map(|name| folder.join("bin").join(name));
+        let programs = ["omc-host", "omc-compiler", "omc-mcp", "omc-net"].map(|name| folder.join("bin").join(name));
         for program in programs {
             let mode = fs::metadata(&program).unwrap_or_else(|_| panic!("{program:?}")).permissions().mode();
             assert_ne!(mode & 0o100, 0, "{program:?} can be started");
         }
         assert_eq!(machine.run(&["bundle", agent, folder.to_str().expect("UTF-8")]).code, Some(1), "not twice");
     }
+}
+
+#[test]
+fn one_agents_broken_file_keeps_nobody_from_the_other_agent() {
+    let machine = Machine::new();
+    let settings = machine.world.path("home/.claude/settings.json");
+    let codex = [machine.world.path("home/.codex")];
+    let before = files(&codex);
+    let broken = b"{\"model\": ";
+    write(&settings, 0o600, broken);
+    for args in [&["install"][..], &["install", "--dry-run"], &["install", "--json"]] {
+        let run = machine.run(args);
+        let said = String::from_utf8_lossy(&run.stdout) + run.stderr.as_str();
+        assert_eq!(run.code, Some(1), "{said}");
+        assert!(
+            said.contains("Claude Code stays as it is: failed to set up") && said.contains("settings.json"),
+            "{said}"
+        );
+    }
+    assert!(fs::read_to_string(machine.world.path("home/.codex/hooks.json")).expect("hooks").contains("omc-host"));
+    assert!(!machine.world.path("home/.claude/skills").exists(), "half of an agent is not set up");
+    // Nothing of ours is in the broken file, so that it is nobody's problem.
+    machine.ok(&["uninstall"]);
+    assert_eq!(files(&codex), before);
+    assert_eq!(fs::read(&settings).expect("there"), broken);
+    let said = machine.ok(&["uninstall"]);
+    assert!(said.contains("for the user") && said.contains("--scope project"), "{said}");
+
+    // Something of ours may be in it.
+    write(&settings, 0o600, b"{\"hooks\": \"/bin/omc-host\"");
+    machine.run(&["install"]);
+    let run = machine.run(&["uninstall"]);
+    assert!(run.code == Some(1) && run.stderr.contains("Claude Code stays as it is"), "{}", run.stderr);
+    assert_eq!(files(&codex), before);
 }
 
 #[test]

@@ -16,8 +16,8 @@ pub use component::{Component, ComponentError, MAX_COMPONENT_BYTES, hex};
 pub use condition::{Condition, MAX_CONDITION_BYTES, SESSION};
 pub use engine::{BASELINE_TARGETS, Baseline, WASM_STACK_BYTES, engine_config};
 pub use manifest::{
-    Access, Capability, DirScope, MANIFEST_SECTION, MAX_MANIFEST_BYTES, Manifest, ManifestError, Preopen, Request,
-    Subscription, WishedLimits,
+    Access, Capability, DEFAULT_ORDER, DirScope, MANIFEST_SECTION, MAX_MANIFEST_BYTES, Manifest, ManifestError,
+    Preopen, Request, Subscription, WishedLimits,
 };
 pub use pack::pack;
 pub use scope::{ReadRoot, ReadScope, SKIPPED_FOLDERS, part_matches};

@@ -66,8 +66,11 @@ fn default_enabled() -> bool {
     true
 }
 
+/// The order of a subscription that says nothing of it: room on both sides.
+pub const DEFAULT_ORDER: i32 = 1_000;
+
 fn default_order() -> i32 {
-    1_000
+    DEFAULT_ORDER
 }
 
 /// A capability that a guest asks for, and why.

@@ -47,6 +47,15 @@ pub(crate) enum Aim {
 pub(crate) struct Plan {
     pub(crate) steps: Vec<Step>,
     pub(crate) notes: Vec<String>,
+    /// The agents for which nothing is planned, because something of theirs is in the way.
+    pub(crate) problems: Vec<Problem>,
+}
+
+/// Why an agent stays as it is.
+#[derive(Debug)]
+pub(crate) struct Problem {
+    pub(crate) agent: Agent,
+    pub(crate) error: anyhow::Error,
 }
 
 /// One file that would be changed.
@@ -86,16 +95,26 @@ impl Step {
     }
 }
 
-/// Decides what is to be changed at these places. `program` is the path that hooks are to name.
-pub(crate) fn plan(aim: Aim, places: &[Places], program: &str, paths: &Paths, archive: &Archive) -> Result<Plan> {
+/// Decides what is to be changed at these places. `program` is the path that hooks are to name. What is wrong with one agent's
+/// files keeps nobody from the others.
+pub(crate) fn plan(aim: Aim, places: &[Places], program: &str, paths: &Paths, archive: &Archive) -> Plan {
     let mut plan = Plan::default();
     for places in places {
-        match aim {
-            Aim::Install => plan.install(places, program, paths, archive)?,
-            Aim::Uninstall => plan.uninstall(places, program, archive)?,
+        let mut own = Plan::default();
+        let planned = match aim {
+            Aim::Install => own.install(places, program, paths, archive),
+            Aim::Uninstall => own.uninstall(places, program, archive),
+        };
+        match planned {
+            Ok(()) => {
+                plan.steps.extend(own.steps);
+                plan.notes.extend(own.notes);
+            }
+            // Half of an agent's files would be worse than none.
+            Err(error) => plan.problems.push(Problem { agent: places.agent, error }),
         }
     }
-    Ok(plan)
+    plan
 }
 
 impl Plan {
@@ -244,8 +263,15 @@ impl Plan {
         let after = if let Some(Original(original)) = archive.original(path, &before) {
             original
         } else {
-            let (has_mark, text) = files::text(path, &before)?;
-            let new = without(&text).with_context(|| format!("failed to take {what} out of `{}`", path.display()))?;
+            let cleaned = files::text(path, &before).and_then(|(has_mark, text)| Ok((has_mark, without(&text)?, text)));
+            let (has_mark, new, text) = match cleaned {
+                Ok(cleaned) => cleaned,
+                // Whatever is wrong with it, it is not ours to mend.
+                Err(_) if !archive.knows(path) && !names_us(&before) => return Ok(()),
+                Err(error) => {
+                    return Err(error.context(format!("failed to take {what} out of `{}`", path.display())));
+                }
+            };
             if new == text {
                 return Ok(());
             }
@@ -278,6 +304,11 @@ impl Plan {
         self.steps.push(Step { agent: places.agent, change, what, own_folder: Some(places.skills.clone()) });
         Ok(())
     }
+}
+
+/// Whether a file that cannot be read as what it is may have an entry of ours in it: each names this program.
+fn names_us(bytes: &[u8]) -> bool {
+    String::from_utf8_lossy(bytes).contains("omc-host")
 }
 
 /// What is to be said where entries of others stand behind ours: their places are part of what Codex trusts.

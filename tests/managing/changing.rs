@@ -6,7 +6,7 @@ use std::os::unix::fs::{PermissionsExt as _, symlink};
 use serde_json::{Value, json};
 
 use crate::world::{World, create_dirs, write};
-use crate::{act, configure, entry, printed, refused, run, world_with};
+use crate::{act, change, configure, entry, printed, refused, run, world_with};
 
 /// What the puppet finds out in one event.
 fn logged(world: &World, steps: &Value) -> String {
@@ -119,7 +119,7 @@ fn every_change_of_a_guests_files_is_found() {
                 bytes.extend([0, 1, 0]);
                 fs::write(file, bytes).expect("written");
             },
-            "has other bytes than were agreed to",
+            "are not those that were agreed to; add it again",
         ),
         ("no bytes", &|world| fs::remove_file(component(world)).expect("removed"), "cannot be read"),
         (
@@ -160,6 +160,24 @@ fn every_change_of_a_guests_files_is_found() {
     let run = run(&world, ["guests", "verify"]);
     assert_eq!(run.code, Some(1));
     assert!(String::from_utf8_lossy(&run.stdout).contains("stray.wasm` belongs to no guest"));
+}
+
+#[test]
+fn changed_bytes_are_found_by_the_doctor_and_an_update_brings_back_those_that_were_agreed_to() {
+    let world = world_with(&["env=PUPPET"]);
+    let file = fs::read_dir(world.path("home/.local/share/omc-host/guests")).expect("guests").next();
+    let file = file.expect("a component").expect("an entry").path();
+    let bytes = fs::read(&file).expect("bytes");
+    fs::write(&file, [&bytes[..], &[0, 1, 0]].concat()).expect("written");
+    let doctor = |world: &World| String::from_utf8_lossy(&run(world, ["doctor"]).stdout).into_owned();
+    let complaint = "are not those that were agreed to";
+    assert!(doctor(&world).contains(complaint), "{}", doctor(&world));
+    let updated = change(&world, &["update", "puppet"]);
+    assert_eq!(updated.code, Some(0), "{}", updated.stderr);
+    assert_eq!(fs::read(&file).expect("bytes"), bytes);
+    assert!(!doctor(&world).contains(complaint), "{}", doctor(&world));
+    assert_eq!(entry(&world, "puppet")["grants"], json!([{"capability": "env", "scope": ["PUPPET"]}]));
+    assert!(printed(&world, ["guests", "update"]).contains("is up to date"));
 }
 
 #[test]

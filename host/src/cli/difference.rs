@@ -3,10 +3,13 @@
 //! Pure. A difference widens when the new guest can ask for more, see more or run for longer than the old one; that is what a
 //! person has to look at.
 
-use omc_artifact::{Capability, Manifest, WishedLimits};
+use omc_artifact::{Capability, DEFAULT_ORDER, Manifest, Subscription, WishedLimits};
 use serde::Serialize;
 
 use crate::policy::{self, parse_grant};
+
+/// Most conditions of a subscription that are shown at a glance.
+const MAX_CONDITIONS: usize = 3;
 
 /// A guest, as far as it is compared.
 #[derive(Clone, Copy)]
@@ -20,7 +23,7 @@ pub(super) struct Side<'a> {
 #[derive(Debug, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) struct Difference {
-    /// What is different: `version`, `digest`, `event`, `request`, `import`, `limit`, …
+    /// What is different: `version`, `digest`, `event`, `order`, `request`, `import`, `limit`, …
     pub(super) what: &'static str,
     /// As it was; absent if there was none.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -72,6 +75,8 @@ pub(super) fn between(old: Side<'_>, new: Side<'_>) -> Vec<Difference> {
     };
     compare("request", &parts(old.manifest), &parts(new.manifest), is_more, &mut found);
     compare("event", &events(old.manifest), &events(new.manifest), |_| true, &mut found);
+    // Being asked earlier or later is not being able to do more.
+    compare("order", &orders(old.manifest), &orders(new.manifest), |_| false, &mut found);
     compare("import", old.imports, new.imports, |_| true, &mut found);
     limits(&old.manifest.limits, &new.manifest.limits, &mut found);
     found
@@ -123,17 +128,36 @@ pub(super) fn capability_parts(capability: &Capability) -> Vec<String> {
 
 /// The events that a manifest subscribes to, each with its matcher and its conditions.
 pub(super) fn events(manifest: &Manifest) -> Vec<String> {
-    let shown = manifest.subscriptions.iter().map(|wanted| {
-        let mut text = wanted.event.clone();
-        if let Some(matcher) = &wanted.matcher {
-            text.extend([" ", matcher]);
-        }
-        if !wanted.when.is_empty() {
-            text.extend([" when ", &wanted.when.join(" or ")]);
-        }
-        text
-    });
-    shown.collect()
+    manifest.subscriptions.iter().map(|wanted| event(wanted, usize::MAX)).collect()
+}
+
+/// The same for a glance: with some of the conditions, since a guest can have a hundred.
+pub(super) fn events_in_short(manifest: &Manifest) -> Vec<String> {
+    manifest.subscriptions.iter().map(|wanted| event(wanted, MAX_CONDITIONS)).collect()
+}
+
+/// A subscription, with so many of its conditions.
+fn event(wanted: &Subscription, most: usize) -> String {
+    let mut text = target(wanted);
+    let (shown, left_out) = wanted.when.split_at(most.min(wanted.when.len()));
+    if !shown.is_empty() {
+        text.extend([" when ", &shown.join(" or ")]);
+    }
+    if !left_out.is_empty() {
+        text.extend([" … and ", &left_out.len().to_string(), " more"]);
+    }
+    text
+}
+
+/// The event of a subscription, with its matcher.
+fn target(wanted: &Subscription) -> String {
+    [Some(wanted.event.as_str()), wanted.matcher.as_deref()].into_iter().flatten().collect::<Vec<_>>().join(" ")
+}
+
+/// The orders of subscriptions, as far as they are not the usual one.
+fn orders(manifest: &Manifest) -> Vec<String> {
+    let unusual = manifest.subscriptions.iter().filter(|wanted| wanted.order != DEFAULT_ORDER);
+    unusual.map(|wanted| format!("{} {}", target(wanted), wanted.order)).collect()
 }
 
 #[cfg(test)]
@@ -151,7 +175,7 @@ mod tests {
                 "requests": [{"capability": "omc", "scope": ["rw:/omc/a"], "reason": ""}, {"capability": "git", "reason": ""}]}"#,
         );
         let new = manifest(
-            r#"{"name": "a", "version": "2", "subscriptions": [{"event": "stop"}, {"event": "pre-tool-use", "matcher": "Bash"}],
+            r#"{"name": "a", "version": "2", "subscriptions": [{"event": "stop"}, {"event": "pre-tool-use", "matcher": "Bash", "order": 5}],
                 "requests": [{"capability": "omc", "scope": ["ro:/omc/a/b", "rw:/omc/c"], "reason": ""}]}"#,
         );
         let imports = ["omc:hook/types@0.1.0".to_owned(), "omc:hook/git@0.1.0".to_owned()];
@@ -168,10 +192,38 @@ mod tests {
                 "-  request omc rw:/omc/a",
                 "-  request git",
                 "+! event pre-tool-use Bash",
+                "+  order pre-tool-use Bash 5",
                 "-  import omc:hook/git@0.1.0",
                 "-! limit fuel 5",
             ]
         );
         assert!(between(old, old).is_empty());
+    }
+
+    #[test]
+    fn another_order_is_a_difference_that_widens_nothing() {
+        let with = |order: &str| {
+            manifest(&format!(r#"{{"name": "a", "version": "1", "subscriptions": [{{"event": "stop"{order}}}]}}"#))
+        };
+        let lines = |old: &str, new: &str| -> Vec<_> {
+            let (old, new) = (with(old), with(new));
+            let side = |manifest| Side { digest: "d", manifest, imports: &[] };
+            between(side(&old), side(&new)).iter().map(Difference::line).collect()
+        };
+        assert_eq!(lines(r#", "order": 3"#, r#", "order": 5"#), ["+  order stop 5", "-  order stop 3"]);
+        assert_eq!(lines("", r#", "order": 5"#), ["+  order stop 5"]);
+        assert_eq!(lines(r#", "order": 1000"#, ""), Vec::<String>::new());
+    }
+
+    #[test]
+    fn many_conditions_are_some_and_how_many_more() {
+        let conditions: Vec<_> = (1..=40).map(|number| format!("payload:{number}")).collect();
+        let text = serde_json::json!({"name": "a", "version": "1", "subscriptions": [
+            {"event": "stop", "when": conditions}, {"event": "setup", "when": &conditions[..3]},
+        ]});
+        let manifest = manifest(&text.to_string());
+        let short = "stop when payload:1 or payload:2 or payload:3 … and 37 more";
+        assert_eq!(events_in_short(&manifest), [short, "setup when payload:1 or payload:2 or payload:3"]);
+        assert!(events(&manifest)[0].ends_with(" or payload:40"));
     }
 }

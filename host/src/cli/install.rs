@@ -11,7 +11,7 @@ use crate::config::{Env, Paths, StateRoot};
 use crate::protocol::event::Agent;
 use crate::setup::doctor::{self, Patient};
 use crate::setup::files::Archive;
-use crate::setup::{self, Aim, Done, Plan, Scope, Step};
+use crate::setup::{self, Aim, Done, Plan, Problem, Scope, Step};
 use crate::text::{inert, inert_json};
 
 pub(super) const EXAMPLES: &str = "\
@@ -57,7 +57,7 @@ pub(super) fn run(aim: Aim, args: &Args, env: &Env, paths: &Paths) -> Result<boo
     }
     let program = setup::own_program()?;
     let mut archive = Archive::open(paths)?;
-    let mut plan = setup::plan(aim, &places, &program, paths, &archive)?;
+    let mut plan = setup::plan(aim, &places, &program, paths, &archive);
     if aim == Aim::Install {
         plan.notes.extend(setup::next_steps(&places, &program, &plan));
         let patient = Patient { env, paths, project: project.as_deref(), program: &program };
@@ -69,13 +69,16 @@ pub(super) fn run(aim: Aim, args: &Args, env: &Env, paths: &Paths) -> Result<boo
     let done = plan.carry_out(aim, &mut archive)?;
     let mut stdout = std::io::stdout().lock();
     if args.json {
-        let value = serde_json::json!({ "dry-run": false, "changes": done, "notes": plan.notes });
+        let value = serde_json::json!({
+            "dry-run": false, "changes": done, "notes": plan.notes, "problems": problems(&plan),
+        });
         writeln!(stdout, "{}", inert_json(serde_json::to_string_pretty(&value)?))?;
-        return Ok(true);
+        return Ok(plan.problems.is_empty());
     }
-    if done.is_empty() {
-        let state = if aim == Aim::Install { "everything is set up already" } else { "nothing of omc-host is set up" };
-        writeln!(stdout, "{state}; nothing was changed")?;
+    if done.is_empty() && !plan.problems.is_empty() {
+        writeln!(stdout, "nothing was changed")?;
+    } else if done.is_empty() {
+        writeln!(stdout, "{}", nothing_to_do(aim, args.scope))?;
     } else {
         writeln!(stdout, "{}", rows(done.iter().map(File::from)))?;
     }
@@ -88,6 +91,25 @@ pub(super) fn run(aim: Aim, args: &Args, env: &Env, paths: &Paths) -> Result<boo
     notes(&mut stdout, &plan)
 }
 
+/// What is said where nothing is to be done.
+fn nothing_to_do(aim: Aim, scope: Scope) -> &'static str {
+    match (aim, scope) {
+        (Aim::Install, _) => "everything is set up already; nothing was changed",
+        (Aim::Uninstall, Scope::User) => {
+            "nothing of omc-host is set up for the user; nothing was changed (`--scope project` takes it out of this project)"
+        }
+        (Aim::Uninstall, Scope::Project) => {
+            "nothing of omc-host is set up for this project; nothing was changed (`--scope user` takes it out for all projects)"
+        }
+    }
+}
+
+/// A sentence for each agent that stays as it is.
+fn problems(plan: &Plan) -> Vec<String> {
+    let sentence = |Problem { agent, error }: &Problem| format!("{} stays as it is: {error:#}", setup::title(*agent));
+    plan.problems.iter().map(sentence).collect()
+}
+
 /// Prints what would be done.
 fn show(plan: &Plan, json: bool) -> Result<bool> {
     let mut stdout = std::io::stdout().lock();
@@ -98,9 +120,11 @@ fn show(plan: &Plan, json: bool) -> Result<bool> {
             })
         };
         let changes: Vec<_> = plan.steps.iter().map(step).collect();
-        let value = serde_json::json!({ "dry-run": true, "changes": changes, "notes": plan.notes });
+        let value = serde_json::json!({
+            "dry-run": true, "changes": changes, "notes": plan.notes, "problems": problems(plan),
+        });
         writeln!(stdout, "{}", inert_json(serde_json::to_string_pretty(&value)?))?;
-        return Ok(true);
+        return Ok(plan.problems.is_empty());
     }
     if plan.steps.is_empty() {
         writeln!(stdout, "nothing would change")?;
@@ -118,11 +142,13 @@ fn show(plan: &Plan, json: bool) -> Result<bool> {
     notes(&mut stdout, plan)
 }
 
+/// Prints what is to be known beside the changes. Says whether every agent is in order.
 fn notes(stdout: &mut impl std::io::Write, plan: &Plan) -> Result<bool> {
     for note in &plan.notes {
         writeln!(stdout, "\n{}", inert(note))?;
     }
-    Ok(true)
+    super::warn(problems(plan));
+    Ok(plan.problems.is_empty())
 }
 
 /// A table of files; those of a folder that is ours alone are one row.

@@ -10,6 +10,7 @@ use anyhow::{Context as _, Result, bail};
 use super::table::table;
 use crate::audit::{self, GuestRecord, Record};
 use crate::config::Paths;
+use crate::protocol::event::{Kind, kebab_case};
 use crate::registry::Registry;
 use crate::text::inert;
 
@@ -26,6 +27,12 @@ A time is an age (90s, 10m, 2h, 7d) or the beginning of a date in UTC (2026-08-0
 
 /// Time between two looks at the trail with `--follow`.
 const LOOK_AGAIN: Duration = Duration::from_millis(500);
+
+/// Least likeness of a name that is suggested, in percent: two letters changed places in a short name.
+const MIN_LIKENESS: usize = 30;
+
+/// Most names that are suggested.
+const MAX_LIKE: usize = 4;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
@@ -51,7 +58,7 @@ pub(super) struct Filter {
     /// Only records of sessions whose id begins like this
     #[arg(long, value_name = "ID")]
     session: Option<String>,
-    /// Only records of this kind of event, such as pre-tool-use
+    /// Only records of this kind of event, such as pre-tool-use or PreToolUse
     #[arg(long, value_name = "KIND")]
     event: Option<String>,
     /// Only faults, or only those of one kind, such as trap
@@ -85,6 +92,25 @@ impl Period {
     }
 }
 
+/// The known kinds whose names are most like a text, the likest first.
+fn kinds_like(text: &str) -> Vec<&'static str> {
+    let pairs = |name: &str| -> Vec<(char, char)> {
+        let letters: Vec<_> = name.chars().filter(char::is_ascii_alphanumeric).collect();
+        letters.windows(2).map(|pair| (pair[0], pair[1])).collect()
+    };
+    let wanted = pairs(text);
+    // Dice's coefficient of their pairs of letters, in percent.
+    let likeness = |name: &str| {
+        let pairs = pairs(name);
+        let shared = pairs.iter().filter(|pair| wanted.contains(pair)).count();
+        200 * shared / (pairs.len() + wanted.len()).max(1)
+    };
+    let mut like: Vec<_> = Kind::KNOWN.iter().map(|kind| (likeness(kind.name()), kind.name())).collect();
+    like.retain(|(likeness, _)| *likeness >= MIN_LIKENESS);
+    like.sort_by_key(|(likeness, _)| std::cmp::Reverse(*likeness));
+    like.into_iter().take(MAX_LIKE).map(|(_, name)| name).collect()
+}
+
 /// Reads an age or the beginning of a date, as the trail has it.
 fn parse_time(text: &str) -> Result<String, String> {
     let problem = || format!("`{text}` is no time: write an age such as `2h`, or a date such as `2026-08-01T12:30`");
@@ -114,13 +140,24 @@ impl Filter {
         };
         self.guest.as_ref().is_none_or(is_guest)
             && self.session.as_ref().is_none_or(is_session)
-            && self.event.as_ref().is_none_or(|event| record.event == *event)
+            && self.event.as_ref().is_none_or(|event| record.event == kebab_case(event))
             && self.fault.as_ref().is_none_or(is_fault)
             && self.period.holds(&record.time)
     }
 
-    /// Refuses a guest that is neither there nor in the trail: a slip of the pen would look like a guest that does nothing.
+    /// Refuses a guest or a kind that is neither known nor in the trail: a slip of the pen would look like a guest that does
+    /// nothing, or an event that never happens.
     fn check(&self, all: &[Record], paths: &Paths) -> Result<()> {
+        if let Some(kind) = self.event.as_deref().map(kebab_case)
+            && Kind::from_name(&kind).is_none()
+            && all.iter().all(|record| record.event != kind)
+        {
+            let next = match kinds_like(&kind).as_slice() {
+                [] => "kinds are named like `pre-tool-use`".to_owned(),
+                like => format!("did you mean `{}`?", like.join("`, `")),
+            };
+            bail!("there is no event `{kind}`, and the trail has none of that name; {next}");
+        }
         let Some(name) = &self.guest else { return Ok(()) };
         let in_trail: BTreeSet<_> =
             all.iter().filter_map(|record| Some(record.guest.as_ref()?.name.as_str())).collect();
@@ -257,6 +294,8 @@ pub(super) fn fuel(fuel: u64) -> String {
 mod tests {
     use super::*;
     use crate::audit::FaultRecord;
+    use crate::protocol::contract;
+    use crate::protocol::event::Agent;
 
     #[test]
     fn no_text_of_a_guest_forges_a_line_a_colour_or_another_guest() {
@@ -321,6 +360,30 @@ mod tests {
             (of(None, some("2026-07")), false),
         ] {
             assert_eq!(filter.wants(&record), expected, "{filter:?}");
+        }
+    }
+
+    #[test]
+    fn a_kind_is_known_by_either_spelling_and_a_slip_of_the_pen_is_not_silence() {
+        for row in [Agent::Claude, Agent::Codex].into_iter().flat_map(contract::rows) {
+            let record = Record { event: row.kind.name().to_owned(), ..Record::default() };
+            for spelling in [row.event, row.kind.name()] {
+                let filter = Filter { event: Some(spelling.to_owned()), ..Filter::default() };
+                assert!(filter.wants(&record), "{spelling}");
+            }
+        }
+        let env = crate::config::Env::from_pairs::<&str>(&[]);
+        let paths = Paths::resolve(&env, None, None);
+        let check = |event: &str, trail: &[Record]| {
+            let filter = Filter { event: Some(event.to_owned()), ..Filter::default() };
+            filter.check(trail, &paths).map_err(|error| error.to_string())
+        };
+        assert_eq!(check("Stop", &[]), Ok(()));
+        let record = Record { event: "quantum-leap".to_owned(), ..Record::default() };
+        assert_eq!(check("QuantumLeap", &[record]), Ok(()));
+        for (wrong, right) in [("stpo", "`stop`"), ("pretool", "`pre-tool-use`"), ("zzz", "named like")] {
+            let said = check(wrong, &[]).expect_err("refused");
+            assert!(said.contains(right), "{said}");
         }
     }
 

@@ -297,7 +297,7 @@ fn file_name(path: &str) -> Option<&str> {
 }
 
 /// An agent's name for an event in kebab-case: ASCII lower-case letters, digits and single hyphens.
-fn kebab_case(spelling: &str) -> Cow<'static, str> {
+pub(crate) fn kebab_case(spelling: &str) -> Cow<'static, str> {
     let mut name = String::new();
     let mut letters = spelling.chars().peekable();
     let mut last = None;

@@ -244,6 +244,12 @@ impl Installed {
         signature::verify(&bytes, Some(&signed.text), trusted).map_err(|error| error.to_string())
     }
 
+    /// Whether the bytes that were agreed to are still there.
+    pub(crate) fn is_whole(&self, paths: &Paths) -> bool {
+        let path = cache::component_path(paths, &self.digest);
+        path.is_some_and(|path| Component::load(&path).is_ok_and(|(component, _)| component.digest == self.digest))
+    }
+
     /// What is wrong with the guest's files; nothing if they are those that were agreed to and only the user can change them.
     pub(crate) fn verify(&self, paths: &Paths, trusted: &BTreeSet<Key>) -> Vec<String> {
         let Some(path) = cache::component_path(paths, &self.digest) else {
@@ -254,9 +260,14 @@ impl Installed {
             problems.push(format!("its component `{}` is not to be trusted: {error}", path.display()));
         }
         match Component::load(&path) {
-            Err(error) => problems.push(format!("its component `{}` cannot be read: {error}", path.display())),
+            Err(error) => {
+                problems.push(format!("its component `{}` cannot be read: {error}; add it again", path.display()));
+            }
             Ok((component, _)) if component.digest != self.digest => {
-                problems.push(format!("its component `{}` has other bytes than were agreed to", path.display()));
+                problems.push(format!(
+                    "the bytes of its component `{}` are not those that were agreed to; add it again",
+                    path.display()
+                ));
             }
             Ok((component, _)) => {
                 if component.manifest != self.manifest || component.imports != self.imports {

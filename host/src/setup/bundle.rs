@@ -17,9 +17,10 @@ use crate::hooks_file;
 use crate::protocol::event::Agent;
 
 /// The programs of a bundle: each with what is missing without it.
-pub(crate) const COMPANIONS: [(&str, &str); 2] = [
+pub(crate) const COMPANIONS: [(&str, &str); 3] = [
     ("omc-compiler", "guests of others cannot be added"),
     ("omc-mcp", "the model has no tools to read and end its own modes"),
+    ("omc-net", "guests do not come from registries or go there, and no telemetry is sent"),
 ];
 
 /// What was bundled.

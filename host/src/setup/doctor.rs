@@ -132,7 +132,10 @@ pub(crate) fn mend(findings: &[Finding], paths: &Paths, archive: &mut Archive) -
     for mend in mends {
         match mend {
             Mend::Install(places, program) => {
-                let plan = super::plan(Aim::Install, std::slice::from_ref(places), program, paths, archive)?;
+                let mut plan = super::plan(Aim::Install, std::slice::from_ref(places), program, paths, archive);
+                if let Some(problem) = plan.problems.pop() {
+                    return Err(problem.error);
+                }
                 let done = plan.carry_out(Aim::Install, archive)?;
                 mended.extend(done.iter().map(|done| format!("{}: `{}`", done.change, done.path.display())));
             }

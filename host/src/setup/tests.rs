@@ -74,7 +74,10 @@ impl Home {
         let (paths, project) = (self.paths(), self.path("project"));
         let mut archive = Archive::open(&paths)?;
         let places = places(&AGENTS, scope, Some(&project), &paths)?;
-        let plan = plan(aim, &places, program, &paths, &archive)?;
+        let mut plan = plan(aim, &places, program, &paths, &archive);
+        if let Some(problem) = plan.problems.pop() {
+            return Err(problem.error);
+        }
         Ok((plan.carry_out(aim, &mut archive)?, plan.notes))
     }
 
@@ -544,7 +547,7 @@ fn a_file_that_changes_under_our_hands_is_not_overwritten() {
     let paths = home.paths();
     let mut archive = Archive::open(&paths).expect("opened");
     let places = places(&[Agent::Claude], Scope::User, None, &paths).expect("places");
-    let plan = plan(Aim::Install, &places, PROGRAM, &paths, &archive).expect("planned");
+    let plan = plan(Aim::Install, &places, PROGRAM, &paths, &archive);
     home.write(SETTINGS, "{\"new\": 1}");
     let error = format!("{:#}", plan.carry_out(Aim::Install, &mut archive).expect_err("refused"));
     assert!(error.contains("was changed by somebody else just now"), "{error}");

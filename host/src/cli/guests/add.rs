@@ -143,7 +143,7 @@ fn update_one(
     if offered.manifest.name != *name {
         bail!("`{}` holds the guest `{}` now, not `{name}`", inert(&guest.source), offered.manifest.name);
     }
-    if offered.digest == guest.digest && candidate.signing_key() == guest.signer() {
+    if offered.digest == guest.digest && candidate.signing_key() == guest.signer() && guest.is_whole(paths) {
         writeln!(std::io::stdout(), "`{name}` {} is up to date", inert(&guest.manifest.version))?;
         return Ok(());
     }
@@ -257,7 +257,7 @@ fn show(candidate: &Candidate, installed: Option<&Installed>, settings: &Setting
         interfaces::built_for(&component.imports, &component.exports)
             .map(|version| ("built for", format!("omc:hook {version}"))),
     );
-    lines.push(("events", difference::events(manifest).join(", ")));
+    lines.push(("events", difference::events_in_short(manifest).join(", ")));
     let limits = settings.guest(&manifest.name).limits;
     for (key, wish) in difference::wishes(&manifest.limits) {
         if let (Some(wish), Some(limit)) = (wish, Limit::from_key(key)) {

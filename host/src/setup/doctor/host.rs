@@ -90,6 +90,7 @@ pub(super) fn guests(patient: &Patient<'_>) -> Vec<Finding> {
     let registry = Registry::load(patient.paths);
     let user_file = patient.paths.user_config_file();
     let settings = Settings::load(SYSTEM_CONFIG_FILE.as_ref(), user_file.as_deref(), None);
+    let trusted = settings.trusted_keys();
     let mut findings = Vec::new();
     if let Some(problem) = &registry.problem {
         findings.push(Finding::problem(
@@ -114,11 +115,12 @@ pub(super) fn guests(patient: &Patient<'_>) -> Vec<Finding> {
                 format!("omc-host log --guest {name}"),
             ));
         }
-        if let (Guest::Installed(installed), Err(fault)) = (&guest, guest.code(patient.paths)) {
-            findings.push(Finding::problem(
-                format!("the guest `{}` cannot be called: {}", guest.name(), fault.detail),
-                format!("omc-host guests add {}", installed.source),
-            ));
+        if let Guest::Installed(installed) = &guest {
+            let problems = installed.verify(patient.paths, &trusted).into_iter();
+            findings.extend(problems.map(|problem| {
+                let text = format!("the guest `{}` is not in order: {problem}", guest.name());
+                Finding::problem(text, format!("omc-host guests add {}", installed.source))
+            }));
         }
     }
     if findings.is_empty() {

@@ -9,12 +9,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, Result, bail};
-use serde_json::{Value, json};
-use wait4::Wait4 as _;
-
 use crate::build::{self, Workspace, executable, run};
 use crate::compat;
+use anyhow::{Context as _, Result, bail};
+use serde_json::{Value, json};
 
 /// Fewest rounds whose median stands still.
 const MIN_ROUNDS: usize = 30;
@@ -75,13 +73,9 @@ impl Case {
         Ok(())
     }
 
-    /// Runs once, and remembers how long it took and how much memory it had.
+    /// Runs once, and remembers how long it took.
     pub(crate) fn run(&mut self) -> Result<()> {
-        for folder in &self.reset {
-            if folder.exists() {
-                fs::remove_dir_all(folder).with_context(|| format!("failed to remove `{}`", folder.display()))?;
-            }
-        }
+        self.start_anew()?;
         let began = Instant::now();
         let mut running = Vec::with_capacity(self.at_once);
         for _ in 0..self.at_once {
@@ -96,14 +90,37 @@ impl Case {
             }
             running.push(child);
         }
-        for child in running {
-            let ended = child.wait4()?;
-            if !ended.status.success() {
-                bail!("`{}` ended with {} on {}", self.program.display(), ended.status, self.name);
+        for mut child in running {
+            let status = child.wait()?;
+            if !status.success() {
+                bail!("`{}` ended with {status} on {}", self.program.display(), self.name);
             }
-            self.peak_bytes = self.peak_bytes.max(ended.rusage.maxrss);
         }
         self.times.push(began.elapsed());
+        Ok(())
+    }
+
+    /// Runs once more, and remembers how much memory it had. `peak` is the program that measures it.
+    fn measure_peak(&mut self, peak: &Path) -> Result<()> {
+        self.start_anew()?;
+        let mut command = Command::new(peak);
+        command.arg(&self.program).args(self.args);
+        command.env_clear().env("HOME", &self.home).current_dir(&self.project);
+        command.envs(std::env::var_os("PATH").map(|path| ("PATH", path)));
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
+        drop(child.stdin.take().context("the program has no standard input")?.write_all(&self.input));
+        let printed = child.wait_with_output()?.stdout;
+        self.peak_bytes = String::from_utf8(printed)?.parse().context("no peak was measured")?;
+        Ok(())
+    }
+
+    /// Removes what is to be removed before a run.
+    fn start_anew(&self) -> Result<()> {
+        for folder in &self.reset {
+            if folder.exists() {
+                fs::remove_dir_all(folder).with_context(|| format!("failed to remove `{}`", folder.display()))?;
+            }
+        }
         Ok(())
     }
 
@@ -215,8 +232,9 @@ pub(crate) fn run_all(rounds: usize) -> Result<()> {
     let host = build::release()?;
     let workspace = Workspace::find()?;
     let guests = build::guests(&workspace)?;
-    run(workspace.cargo(None).args(["build", "--release", "--package", "xtask", "--example", "noop"]))?;
-    let noop = workspace.target.join("release/examples").join(executable("noop"));
+    run(workspace.cargo(None).args(["build", "--release", "--package", "xtask", "--examples"]))?;
+    let example = |name| workspace.target.join("release/examples").join(executable(name));
+    let (noop, peak) = (example("noop"), example("peak"));
     let world = World::new(host)?;
 
     note("preparing projects and guests")?;
@@ -235,6 +253,9 @@ pub(crate) fn run_all(rounds: usize) -> Result<()> {
         for case in &mut cases {
             case.run()?;
         }
+    }
+    for case in cases.iter_mut().filter(|case| case.at_once == 1) {
+        case.measure_peak(&peak)?;
     }
     report(&cases, rounds, &world.host, &workspace.target)
 }

@@ -11,6 +11,8 @@ mod adding;
 mod audit;
 #[path = "managing/changing.rs"]
 mod changing;
+#[path = "managing/conditions.rs"]
+mod conditions;
 #[path = "managing/signatures.rs"]
 mod signatures;
 #[path = "managing/trail.rs"]

@@ -177,6 +177,27 @@ fn a_descriptor_of_a_folder_is_a_place_to_start_from() {
 }
 
 #[test]
+fn a_files_numbers_are_those_of_the_file_that_has_the_name_now() {
+    let tree = Tree::new();
+    let mut guest = tree.writer();
+    guest.write("file", b"1").unwrap();
+    guest.write("other", b"2").unwrap();
+    let hash = |guest: &mut Guest| {
+        let hash = guest.wasi.metadata_hash_at(guest.fd(), PathFlags::SYMLINK_FOLLOW, "file".to_owned());
+        let hash = guest.told(hash).unwrap();
+        (hash.lower, hash.upper)
+    };
+    guest.stat("file").unwrap();
+    let (told, asked) = (hash(&mut guest), hash(&mut guest));
+    assert_eq!(told, asked, "from what was just told, and from a look of its own");
+    guest.stat("other").unwrap();
+    assert_eq!(hash(&mut guest), asked, "what was told is another file's");
+    guest.stat("file").unwrap();
+    guest.rename("other", "file").unwrap();
+    assert_ne!(hash(&mut guest), asked, "the name has changed hands since");
+}
+
+#[test]
 fn metadata_tells_what_a_standard_library_wants_to_know() {
     let tree = Tree::new();
     let mut guest = tree.writer();

@@ -403,14 +403,11 @@ impl Manifest {
             if when.len() > MAX_ENTRIES {
                 return Err(ManifestError::TooMany { what: "conditions of a subscription", count: when.len() });
             }
-            if let Some(condition) = when.iter().find(|condition| Condition::parse(condition).is_none()) {
-                return Err(ManifestError::Condition(condition.clone()));
-            }
-            let leads_elsewhere = |condition: &&String| {
-                Condition::parse(condition).is_some_and(|condition| !condition.is_within(&self.requests))
-            };
-            if let Some(condition) = when.iter().find(leads_elsewhere) {
-                return Err(ManifestError::ConditionScope(condition.clone()));
+            for text in when {
+                let condition = Condition::parse(text).ok_or_else(|| ManifestError::Condition(text.clone()))?;
+                if !condition.is_within(&self.requests) {
+                    return Err(ManifestError::ConditionScope(text.clone()));
+                }
             }
         }
         Ok(())

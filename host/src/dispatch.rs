@@ -45,7 +45,7 @@ pub(crate) struct Trail {
     pub(crate) records: Vec<Record>,
     /// What guests did, if it is to be remembered.
     outcomes: Vec<(Guest, Option<FaultKind>)>,
-    /// The guests of others, if the compiled code of one of them is missing or needs another seal.
+    /// The guests of others that the event may concern, if the compiled code of one of them is missing or needs another seal.
     to_mend: Vec<Arc<Installed>>,
 }
 
@@ -156,7 +156,10 @@ pub(crate) fn answer(
     let paths = config.paths.clone();
     let deadline = deadline.min(Instant::now() + Duration::from_millis(config.settings.event_deadline_ms()));
 
-    let registry = Registry::load(&paths);
+    let required = config.settings.required();
+    // Whether a required guest is there is only known of all of them.
+    let registry =
+        if required.is_empty() { Registry::load_for(&paths, event.kind_name()) } else { Registry::load(&paths) };
     notes.extend(registry.problem.as_ref().map(|problem| omc_state::chain(problem)));
     let conditions = match &unreadable {
         None => Conditions::new(event, surroundings),
@@ -174,7 +177,7 @@ pub(crate) fn answer(
     if unreadable.is_none() && event.contract().kind == Kind::Other {
         notes.push(format!("unknown event `{}`", event.kind_name()));
     }
-    let missing = registry.missing(config.settings.required());
+    let missing = registry.missing(required);
     notes.extend(missing.iter().map(|guest| format!("the guest `{guest}` is required and is not there; add it again")));
     let mut about = About::event(event, surroundings.project_root());
     if config.settings.log_payloads() {

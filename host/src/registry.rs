@@ -78,8 +78,17 @@ pub(crate) struct Handler {
 impl Registry {
     /// Reads the lock file and who is set aside. A broken or untrusted lock file means no guests of others, and a problem.
     pub(crate) fn load(paths: &Paths) -> Self {
+        Self::with(Lock::load(paths), paths)
+    }
+
+    /// The same with those guests of others only that may want an event of this kind.
+    pub(crate) fn load_for(paths: &Paths, kind: &str) -> Self {
+        Self::with(Lock::load_for(paths, kind), paths)
+    }
+
+    fn with(lock: Result<Lock, InstallError>, paths: &Paths) -> Self {
         let faults = Faults::load(paths);
-        match Lock::load(paths) {
+        match lock {
             Ok(lock) => Self { installed: lock.guests.into_iter().map(Arc::new).collect(), problem: None, faults },
             Err(error) => Self { installed: Vec::new(), problem: Some(error), faults },
         }

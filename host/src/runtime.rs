@@ -12,6 +12,7 @@ mod store;
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
+use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Arc, OnceLock};
@@ -80,10 +81,10 @@ impl Runtime {
 
     /// Runs the calls side by side and returns what each did, in their order. Those that are not done by the deadline are given
     /// up: their threads are left behind, and the process is about to end.
-    pub(crate) fn call_all(mut self, calls: Vec<Call>, deadline: Instant) -> Vec<Called> {
+    pub(crate) fn call_all(mut self, mut calls: Vec<Call>, deadline: Instant) -> Vec<Called> {
         let began = Instant::now();
         let mut done: Vec<Option<Called>> = calls.iter().map(|_| None).collect();
-        let imports: BTreeSet<_> = calls.iter().flat_map(|call| &call.imports).cloned().collect();
+        let imports: BTreeSet<_> = calls.iter_mut().flat_map(|call| mem::take(&mut call.imports)).collect();
         let imports: Arc<[String]> = imports.into_iter().collect();
         let (sender, receiver) = mpsc::channel();
         for (place, call) in calls.into_iter().enumerate() {

@@ -5,10 +5,11 @@
 //! holds: to call a guest once too often harms nobody.
 
 use std::borrow::Cow;
-use std::cell::Cell;
+use std::cell::{Cell, OnceCell};
 use std::io;
+use std::path::Path;
 
-use omc_artifact::{Condition, Preopen, ReadRoot, SESSION};
+use omc_artifact::{Condition, Preopen, SESSION};
 use serde_json::Value;
 
 use super::OmcDir;
@@ -33,16 +34,25 @@ pub(crate) struct Conditions<'a> {
     surroundings: &'a Surroundings,
     /// What is left of [`MAX_STEPS`].
     steps: Cell<usize>,
+    /// The files that the tool call names, found when they are asked for first: a patch is a long text.
+    files: OnceCell<Files>,
+}
+
+/// The files that a tool call names.
+enum Files {
+    Named(Vec<String>),
+    /// More than anybody looks at.
+    TooMany,
 }
 
 impl<'a> Conditions<'a> {
     pub(crate) fn new(event: &'a Event, surroundings: &'a Surroundings) -> Self {
-        Self { event, surroundings, steps: Cell::new(MAX_STEPS) }
+        Self { event, surroundings, steps: Cell::new(MAX_STEPS), files: OnceCell::new() }
     }
 
     /// Of an event of which only a part could be read: nothing can be told, so all of them hold.
     pub(crate) fn of_unreadable(event: &'a Event, surroundings: &'a Surroundings) -> Self {
-        Self { event, surroundings, steps: Cell::new(0) }
+        Self { steps: Cell::new(0), ..Self::new(event, surroundings) }
     }
 
     /// Whether a guest with these conditions is called: one of them holds, or there is none. `withheld` says of a capability
@@ -84,12 +94,25 @@ impl<'a> Conditions<'a> {
                 let Some(folder) = surroundings.readable(root, event.agent()) else { return false };
                 may_be(Dir::open_parent(&folder)).map_or_else(|unknown| unknown, |folder| exists(&folder, path))
             }
-            Condition::Near(path) => is_near(event, surroundings, path),
+            Condition::Near(path) => self.is_near(path),
             Condition::Payload(text) => self.contains(event.payload(), text.as_bytes()),
             // A key that this version does not know, or that is no switch, cannot be told.
             Condition::Setting(key) => surroundings.config.guest_settings.get(key).is_none_or(|value| value != "false"),
             _ => true,
         }
+    }
+
+    /// Whether something of this name is in a folder on the way from the project's root to a file that the tool call names.
+    fn is_near(&self, path: &str) -> bool {
+        let Some(root) = self.surroundings.project_root() else { return false };
+        let Some(root) = root.to_str() else { return true };
+        let Files::Named(files) = self.files.get_or_init(|| files_of(self.event)) else { return true };
+        if files.is_empty() {
+            return false;
+        }
+        let Ok(top) = Dir::open_parent(Path::new(root)) else { return true };
+        let cwd = self.event.cwd().unwrap_or(root);
+        exists(&top, path) || files.iter().any(|file| is_on_the_way(&top, root, cwd, file, path))
     }
 
     /// Whether a text of the payload contains this one, whatever the case of ASCII letters.
@@ -110,6 +133,22 @@ impl<'a> Conditions<'a> {
         };
         !self.spend(bytes.len())
             || memchr::memchr2_iter(first.to_ascii_lowercase(), first.to_ascii_uppercase(), bytes).any(is_here)
+    }
+}
+
+/// The files that the event's tool call names: as every guest is told, else under the members that older versions use.
+fn files_of(event: &Event) -> Files {
+    let files = match event.tool_call().map(|call| call.paths()) {
+        Some(Ok(files)) => files.into_iter().map(|file| file.path).collect(),
+        Some(Err(omc_tool::TooMany)) => return Files::TooMany,
+        None => Vec::new(),
+    };
+    let other =
+        || ["/tool_input/file_path", "/tool_input/path"].into_iter().filter_map(|at| event.pointer(at)?.as_str());
+    match files.len() {
+        0 => Files::Named(other().map(str::to_owned).collect()),
+        1..=MAX_FILES => Files::Named(files),
+        _ => Files::TooMany,
     }
 }
 
@@ -175,29 +214,6 @@ fn exists(folder: &Dir, path: &str) -> bool {
 fn open<'a>(folder: &Dir, mut names: impl Iterator<Item = &'a str>) -> io::Result<Dir> {
     let first = folder.open_dir(names.next().unwrap_or_default())?;
     names.try_fold(first, |folder, name| folder.open_dir(name))
-}
-
-/// Whether something of this name is in a folder on the way from the project's root to a file that the tool call names.
-fn is_near(event: &Event, surroundings: &Surroundings, path: &str) -> bool {
-    let Some(root) = surroundings.project_root().and_then(|root| root.to_str()) else { return false };
-    let Some(folder) = surroundings.readable(ReadRoot::Project, event.agent()) else { return false };
-    let files = match event.tool_call().map(|call| call.paths()) {
-        Some(Ok(files)) => files.into_iter().map(|file| file.path).collect(),
-        Some(Err(omc_tool::TooMany)) => return true,
-        None => Vec::new(),
-    };
-    let other =
-        || ["/tool_input/file_path", "/tool_input/path"].into_iter().filter_map(|at| event.pointer(at)?.as_str());
-    let files: Vec<&str> =
-        if files.is_empty() { other().collect() } else { files.iter().map(String::as_str).collect() };
-    if files.is_empty() {
-        return false;
-    }
-    let Ok(top) = Dir::open_parent(&folder) else { return true };
-    let cwd = event.cwd().unwrap_or(root);
-    files.len() > MAX_FILES
-        || exists(&top, path)
-        || files.iter().take(MAX_FILES).any(|file| is_on_the_way(&top, root, cwd, file, path))
 }
 
 /// Whether something of this name is in a folder between the root, which is open as `top`, and the file.

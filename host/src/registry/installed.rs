@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use omc_artifact::{Capability, Component, ComponentError, Manifest};
 use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 use thiserror::Error;
 
 use super::FIRST_PARTY;
@@ -152,6 +153,18 @@ impl Lock {
 
     /// Reads the lock file; a missing one means no guests.
     pub(crate) fn load(paths: &Paths) -> Result<Self, InstallError> {
+        Self::load_where(paths, |_| true)
+    }
+
+    /// Reads of the lock file the guests that may want an event of this kind. The others stay text, which is most of what it costs
+    /// to have them installed.
+    pub(crate) fn load_for(paths: &Paths, kind: &str) -> Result<Self, InstallError> {
+        // As a manifest spells it; a guest that has the word elsewhere is read in vain.
+        let named = format!("\"{kind}\"");
+        Self::load_where(paths, |guest| memchr::memmem::find(guest.as_bytes(), named.as_bytes()).is_some())
+    }
+
+    fn load_where(paths: &Paths, is_wanted: impl Fn(&str) -> bool) -> Result<Self, InstallError> {
         let none = Self { version: LOCK_VERSION, guests: Vec::new() };
         let Ok(path) = Self::path(paths) else { return Ok(none) };
         let file = match open_private(&path) {
@@ -164,27 +177,30 @@ impl Lock {
             Ok(_) => {}
             Err(source) => return Err(InstallError::Read { path, source }),
         }
-        Self::parse(&bytes).map_err(|problem| match problem {
+        Self::parse(&bytes, is_wanted).map_err(|problem| match problem {
             Unfit::Newer(version) => InstallError::Newer { path, version },
             Unfit::Damaged(source) => InstallError::Damaged { path, source },
         })
     }
 
-    /// Reads the text of a lock file.
-    fn parse(bytes: &[u8]) -> Result<Self, Unfit> {
-        let parsed = serde_json::from_slice::<Self>(bytes);
+    /// Reads the text of a lock file, and of its guests those whose text is wanted.
+    fn parse(bytes: &[u8], is_wanted: impl Fn(&str) -> bool) -> Result<Self, Unfit> {
+        let parsed = serde_json::from_slice::<Entries<'_>>(bytes);
         // First, since a later format may look like this one and mean something else.
         let version = match &parsed {
-            Ok(lock) => Some(lock.version),
+            Ok(entries) => Some(entries.version),
             Err(_) => serde_json::from_slice::<Version>(bytes).ok().map(|version| version.version),
         };
         if let Some(version) = version.filter(|version| *version > LOCK_VERSION) {
             return Err(Unfit::Newer(version));
         }
-        let lock = parsed.map_err(Unfit::Damaged)?;
-        match lock.guests.iter().find_map(Installed::flaw) {
+        let entries = parsed.map_err(Unfit::Damaged)?;
+        let wanted = entries.guests.into_iter().map(RawValue::get).filter(|guest| is_wanted(guest));
+        let guests =
+            wanted.map(serde_json::from_str::<Installed>).collect::<Result<Vec<_>, _>>().map_err(Unfit::Damaged)?;
+        match guests.iter().find_map(Installed::flaw) {
             Some(flaw) => Err(Unfit::Damaged(serde::de::Error::custom(flaw))),
-            None => Ok(lock),
+            None => Ok(Self { version: entries.version, guests }),
         }
     }
 
@@ -209,6 +225,14 @@ impl Lock {
 fn lock_data(paths: &Paths) -> Result<Locked, InstallError> {
     let data = paths.data_dir.as_ref().ok_or(InstallError::NoFolder)?;
     lock_dir(data, WAIT_FOR_LOCK).map_err(|source| InstallError::Write { path: data.clone(), source })
+}
+
+/// A lock file whose guests are still text.
+#[derive(Deserialize)]
+struct Entries<'a> {
+    version: u32,
+    #[serde(borrow)]
+    guests: Vec<&'a RawValue>,
 }
 
 /// Why the text of a lock file cannot be used.
@@ -557,6 +581,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
+    use crate::config::Env;
 
     fn lock(version: u32, digest: &str, name: &str) -> Value {
         json!({"version": version, "guests": [{
@@ -566,9 +591,38 @@ mod tests {
     }
 
     #[test]
+    fn an_event_reads_the_guests_that_may_want_it_and_no_others() {
+        let guest = |name: &str, event: &str| {
+            json!({
+                "digest": "0".repeat(DIGEST_DIGITS), "source": "x.wasm", "added": "2026-01-01T00:00:00.000Z",
+                "imports": [], "grants": [],
+                "manifest": {"name": name, "version": "1", "subscriptions": [{"event": event}]},
+            })
+        };
+        let folder = tempfile::tempdir().unwrap();
+        let home = folder.path().join("home");
+        let paths = Paths::resolve(&Env::from_pairs(&[("HOME", home.as_os_str())]), None, None);
+        let data = paths.data_dir.clone().unwrap();
+        create_private_dir(&data).unwrap();
+        // The second could not be read at all.
+        let lock =
+            json!({"version": LOCK_VERSION, "guests": [guest("a", "stop"), {"manifest": 7}, guest("b", "setup")]});
+        write(&Lock::path(&paths).unwrap(), lock.to_string().as_bytes()).unwrap();
+        let names = |kind| -> Vec<_> {
+            let lock = Lock::load_for(&paths, kind).unwrap();
+            lock.guests.into_iter().map(|guest| guest.manifest.name).collect()
+        };
+        assert_eq!(
+            (names("stop"), names("setup"), names("sto")),
+            (vec!["a".to_owned()], vec!["b".to_owned()], Vec::new())
+        );
+        assert!(Lock::load(&paths).is_err());
+    }
+
+    #[test]
     fn a_lock_file_that_add_did_not_write_is_refused() {
         let digest = "0".repeat(DIGEST_DIGITS);
-        let read = |value: Value| match Lock::parse(value.to_string().as_bytes()) {
+        let read = |value: Value| match Lock::parse(value.to_string().as_bytes(), |_| true) {
             Ok(lock) => format!("{} guests", lock.guests.len()),
             Err(Unfit::Newer(version)) => format!("newer {version}"),
             Err(Unfit::Damaged(source)) => source.to_string(),
@@ -576,6 +630,7 @@ mod tests {
         assert_eq!(read(lock(LOCK_VERSION, &digest, "guard")), "1 guests");
         assert_eq!(read(lock(LOCK_VERSION + 1, &digest, "guard")), "newer 2", "though it looks the same");
         assert_eq!(read(json!({"version": 7})), "newer 7");
+        assert_eq!(read(json!({"version": LOCK_VERSION, "guests": [7]})).split(':').next(), Some("invalid type"));
         for bad in ["", "0", "../../x", &digest.replace('0', "G"), &format!("{digest}0")] {
             assert_eq!(read(lock(LOCK_VERSION, bad, "guard")), "`guard` has no digest", "{bad}");
         }

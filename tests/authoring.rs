@@ -12,7 +12,7 @@ use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
 
-use world::{Guest, Run, Running, World, component, write};
+use world::{Guest, Running, World, component, run, write};
 
 /// A whole manifest of a guest that imports nothing but the event.
 const MANIFEST: &str = r#"
@@ -25,10 +25,6 @@ event = "pre-tool-use"
 matcher = "Bash"
 when = ["payload:push"]
 "#;
-
-fn run<'a>(world: &World, args: impl IntoIterator<Item = &'a str>) -> Run {
-    Running::start(world.host(args), Vec::new()).finish()
-}
 
 fn text(path: &Path) -> &str {
     path.to_str().expect("the folders of tests have plain names")

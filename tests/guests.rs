@@ -23,23 +23,11 @@ use std::path::PathBuf;
 use serde_json::{Value, json};
 
 use packed::with_manifest;
-use world::{Guest, Run, Running, World, compiler, write};
+use world::{Guest, Run, Running, World, compiler, printed, run, write};
 
 /// A world with the puppet and these grants.
 fn world_with(grants: &[&str]) -> World {
     World::new(&[Guest { name: "puppet".to_owned(), grants: grants.iter().map(ToString::to_string).collect() }])
-}
-
-/// Runs a command of the host to its end.
-fn run<'a>(world: &World, args: impl IntoIterator<Item = &'a str>) -> Run {
-    Running::start(world.host(args), Vec::new()).finish()
-}
-
-/// What a command prints; it must succeed.
-fn printed<'a>(world: &World, args: impl IntoIterator<Item = &'a str>) -> String {
-    let run = run(world, args);
-    assert_eq!(run.code, Some(0), "{}", run.stderr);
-    String::from_utf8(run.stdout).expect("UTF-8")
 }
 
 /// Why a command fails; it must.

@@ -25,7 +25,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use world::{Guest, Run, Running, World, write};
+use world::{Guest, Running, World, printed, run, write};
 
 /// Longest time for an answer: the design's bound for an event, and the process around it.
 const IN_TIME: Duration = Duration::from_secs(3);
@@ -89,18 +89,6 @@ fn send(world: &World, host: Command, steps: &Value) -> Outcome {
 /// Sends the prompt to the host as it was built, which has no compiler beside it.
 fn act(world: &World, steps: &Value) -> Outcome {
     send(world, world.host(["hook", "--agent", "claude"]), steps)
-}
-
-/// Runs a command of the host to its end.
-fn run<'a>(world: &World, args: impl IntoIterator<Item = &'a str>) -> Run {
-    Running::start(world.host(args), Vec::new()).finish()
-}
-
-/// What a command prints; it must succeed.
-fn printed<'a>(world: &World, args: impl IntoIterator<Item = &'a str>) -> String {
-    let run = run(world, args);
-    assert_eq!(run.code, Some(0), "{}", run.stderr);
-    String::from_utf8(run.stdout).expect("UTF-8")
 }
 
 fn configure(world: &World, text: &str) {

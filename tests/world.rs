@@ -286,3 +286,17 @@ fn collect(root: &Path, below: &Path, home: &mut Home) {
         }
     }
 }
+
+/// Runs a command of the host to its end.
+#[allow(dead_code, reason = "not every test needs it")]
+pub(crate) fn run<'a>(world: &World, args: impl IntoIterator<Item = &'a str>) -> Run {
+    Running::start(world.host(args), Vec::new()).finish()
+}
+
+/// What a command prints; it must succeed.
+#[allow(dead_code, reason = "not every test needs it")]
+pub(crate) fn printed<'a>(world: &World, args: impl IntoIterator<Item = &'a str>) -> String {
+    let run = run(world, args);
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    String::from_utf8(run.stdout).expect("UTF-8")
+}

@@ -26,7 +26,9 @@ pub(crate) use installed::{
     Agreement, Candidate, InstallError, Installed, Lock, change_grants, check, install, remove, signature_beside,
     strays, without,
 };
-pub(crate) use trust::{Durability, Locked, PrivateDir, create_private_dir, lock_dir, open_private, replace_private};
+pub(crate) use trust::{
+    Durability, Locked, PrivateDir, create_private_dir, lock_dir, open_private, replace_over, replace_private,
+};
 
 /// A guest inside this binary. The table is written by the build script.
 pub(crate) struct Embedded {

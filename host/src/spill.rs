@@ -6,7 +6,6 @@
 //! project planted there leads anywhere else; if anything is in the way, there is no file and the text is cut.
 
 use std::ffi::CStr;
-use std::fmt::Write as _;
 use std::io;
 use std::path::PathBuf;
 use std::sync::{Arc, mpsc};
@@ -103,12 +102,7 @@ impl Spill {
 }
 
 fn file_name(text: &str) -> String {
-    let mut name = String::with_capacity(2 * NAME_BYTES + EXTENSION.len());
-    for byte in &Sha256::digest(text)[..NAME_BYTES] {
-        // A string takes everything.
-        let _ = write!(name, "{byte:02x}");
-    }
-    name + EXTENSION
+    omc_artifact::hex(&Sha256::digest(text)[..NAME_BYTES]) + EXTENSION
 }
 
 /// Opens the folder, created if it is missing. Another user's is refused: they could put another text in a text's place.

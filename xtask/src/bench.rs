@@ -51,26 +51,28 @@ pub(crate) struct Case {
 impl Case {
     fn start(&self) -> Result<Child> {
         let mut command = Command::new(&self.program);
-        command.args(self.args);
-        self.spawn(command)
+        command.args(self.args).stdout(Stdio::null()).stderr(Stdio::null());
+        self.spawn(&mut command)
     }
 
-    fn spawn(&self, mut command: Command) -> Result<Child> {
+    /// Starts a command where the case runs, with its event still to come.
+    fn spawn(&self, command: &mut Command) -> Result<Child> {
         command.env_clear().env("HOME", &self.home).current_dir(&self.project);
         command.envs(std::env::var_os("PATH").map(|path| ("PATH", path)));
-        command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
+        command.stdin(Stdio::piped());
         command.spawn().with_context(|| format!("failed to start {command:?}"))
     }
 
-    /// Runs another command in the place of the program, on the same event.
-    pub(crate) fn run_as(&self, command: Command) -> Result<()> {
-        let mut child = self.spawn(command)?;
-        child.stdin.take().context("the program has no standard input")?.write_all(&self.input)?;
-        let status = child.wait()?;
-        if !status.success() {
-            bail!("it ended with {status} on {}", self.name);
+    /// Runs another command in the place of the program, on the same event, and returns what it prints.
+    pub(crate) fn run_as(&self, mut command: Command) -> Result<String> {
+        let mut child = self.spawn(command.stdout(Stdio::piped()).stderr(Stdio::null()))?;
+        // A program that reads nothing has closed it.
+        drop(child.stdin.take().context("the program has no standard input")?.write_all(&self.input));
+        let output = child.wait_with_output()?;
+        if !output.status.success() {
+            bail!("it ended with {} on {}", output.status, self.name);
         }
-        Ok(())
+        Ok(String::from_utf8(output.stdout)?)
     }
 
     /// Runs once, and remembers how long it took.
@@ -105,12 +107,7 @@ impl Case {
         self.start_anew()?;
         let mut command = Command::new(peak);
         command.arg(&self.program).args(self.args);
-        command.env_clear().env("HOME", &self.home).current_dir(&self.project);
-        command.envs(std::env::var_os("PATH").map(|path| ("PATH", path)));
-        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
-        drop(child.stdin.take().context("the program has no standard input")?.write_all(&self.input));
-        let printed = child.wait_with_output()?.stdout;
-        self.peak_bytes = String::from_utf8(printed)?.parse().context("no peak was measured")?;
+        self.peak_bytes = self.run_as(command)?.parse().context("no peak was measured")?;
         Ok(())
     }
 

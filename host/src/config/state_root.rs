@@ -257,10 +257,7 @@ fn central_name(owner: &Path) -> OsString {
         }
     }
     central.push('-');
-    for byte in &Sha256::digest(owner.as_os_str().as_encoded_bytes())[..DIGEST_BYTES] {
-        central.push(char::from_digit(u32::from(byte >> 4), 16).unwrap_or('0'));
-        central.push(char::from_digit(u32::from(byte & 0xf), 16).unwrap_or('0'));
-    }
+    central.push_str(&omc_artifact::hex(&Sha256::digest(owner.as_os_str().as_encoded_bytes())[..DIGEST_BYTES]));
     central.into()
 }
 

@@ -98,7 +98,7 @@ pub(super) fn hash(contract: &Contract, matcher: Option<&str>, handler: &Map<Str
     let matcher = matcher.filter(|_| contract.target != Target::None);
     let identity = Identity { event_name: &label(contract), hooks: [members], matcher };
     let digest = Sha256::digest(serde_json::to_vec(&identity).ok()?);
-    Some(digest.iter().fold("sha256:".to_owned(), |hash, byte| hash + &format!("{byte:02x}")))
+    Some(format!("sha256:{}", omc_artifact::hex(&digest)))
 }
 
 /// The timeout that counts, in seconds.

@@ -171,21 +171,35 @@ pub(crate) fn replace_private(path: &Path, bytes: &[u8], durability: Durability)
     let mut name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?.to_owned();
     name.push(".tmp");
     let temporary = path.with_file_name(name);
+    replace_over(&temporary, path, bytes, durability, None)
+}
+
+/// The same with a temporary file of this name in the folder, and with these permissions instead of the user's alone.
+pub(crate) fn replace_over(
+    temporary: &Path,
+    path: &Path,
+    bytes: &[u8],
+    durability: Durability,
+    permissions: Option<fs::Permissions>,
+) -> io::Result<()> {
     let mut options = File::options();
     options.write(true).create_new(true);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     // Never written into: it might be a link, or have another mode.
-    drop(fs::remove_file(&temporary));
-    let written = options.open(&temporary).and_then(|mut file| {
+    drop(fs::remove_file(temporary));
+    let written = options.open(temporary).and_then(|mut file| {
+        if let Some(permissions) = permissions {
+            file.set_permissions(permissions)?;
+        }
         file.write_all(bytes)?;
         if durability == Durability::Synced {
             file.sync_all()?;
         }
-        fs::rename(&temporary, path)
+        fs::rename(temporary, path)
     });
     if written.is_err() {
-        drop(fs::remove_file(&temporary));
+        drop(fs::remove_file(temporary));
     }
     written
 }

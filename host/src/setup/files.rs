@@ -9,7 +9,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
-use std::io::{self, Read as _, Write as _};
+use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
 use crate::config::Paths;
-use crate::registry::{Durability, Locked, lock_dir, open_private, replace_private};
+use crate::registry::{Durability, Locked, lock_dir, open_private, replace_over, replace_private};
 
 /// Largest file that is read, in bytes: hundreds of times the largest real one.
 const MAX_FILE_BYTES: u64 = 8 << 20;
@@ -311,33 +311,11 @@ fn replace(path: &Path, bytes: &[u8], durability: Durability) -> io::Result<()> 
     let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
     // One name for all: the caller holds the lock, and what a killed command left is swept here.
     let temporary = path.with_file_name(format!(".{}.omc-host.tmp", name.to_string_lossy()));
-    drop(fs::remove_file(&temporary));
-    let mut options = File::options();
-    options.write(true).create_new(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let written = options.open(&temporary).and_then(|mut file| {
-        if let Ok(about) = fs::metadata(path) {
-            file.set_permissions(about.permissions())?;
-        }
-        file.write_all(bytes)?;
-        if durability == Durability::Synced {
-            file.sync_all()?;
-        }
-        fs::rename(&temporary, path)
-    });
-    if written.is_err() {
-        drop(fs::remove_file(&temporary));
-    }
-    written
+    let permissions = fs::metadata(path).ok().map(|about| about.permissions());
+    replace_over(&temporary, path, bytes, durability, permissions)
 }
 
 /// SHA-256 in hex.
 pub(crate) fn digest(bytes: &[u8]) -> String {
-    use std::fmt::Write as _;
-    Sha256::digest(bytes).iter().fold(String::new(), |mut hex, byte| {
-        // Writing to a string cannot fail.
-        let _infallible = write!(hex, "{byte:02x}");
-        hex
-    })
+    omc_artifact::hex(&Sha256::digest(bytes))
 }

@@ -10,9 +10,10 @@ mod world;
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::io::{BufRead as _, BufReader, Write as _};
 use std::os::unix::fs::symlink;
 use std::path::PathBuf;
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -567,6 +568,52 @@ fn a_server_ends_with_its_client_and_survives_what_is_no_request() {
     // Nobody who says nothing keeps it.
     let run = Running::start(world.host(["mcp"]), Vec::new()).finish();
     assert!(run.stdout.is_empty());
+}
+
+#[test]
+fn a_request_over_the_limit_is_answered_and_needs_no_memory() {
+    /// Many times the limit, in bytes.
+    const HUGE: usize = 96 << 20;
+    /// A server with a request of the limit in its buffer, in kilobytes: far less than a request over it.
+    const MAX_RESIDENT_KB: u64 = 48 << 10;
+
+    let world = World::new(&[]);
+    let mut server = world.host(["mcp"]);
+    let mut server = server.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("the server starts");
+    let mut stdin = server.stdin.take().expect("a pipe");
+    let mut answers = BufReader::new(server.stdout.take().expect("a pipe")).lines();
+    let mut answer = || -> Value {
+        let line = answers.next().expect("an answer").expect("a line");
+        serde_json::from_str(&line).expect("JSON")
+    };
+    // As clients write them: the id comes last.
+    let mut request = |method: &str, params: &str, id: u64| {
+        writeln!(stdin, r#"{{"method":"{method}","params":{params},"jsonrpc":"2.0","id":{id}}}"#).expect("it reads");
+    };
+    let note = |content: &str| format!(r#"{{"name":"notepad_write_manual","arguments":{{"content":"{content}"}}}}"#);
+    let refuse = |answer: Value, id: u64| {
+        assert_eq!((&answer["id"], &answer["error"]["code"]), (&json!(id), &json!(-32600)), "{answer}");
+        let text = answer["error"]["message"].as_str().expect("a text");
+        assert!(text.contains("4194304 bytes"), "{text}");
+    };
+    // Before the client has said who it is, and afterwards.
+    request("tools/call", &note(&"x".repeat(HUGE)), 1);
+    refuse(answer(), 1);
+    let hello =
+        json!({"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}});
+    request("initialize", &hello.to_string(), 2);
+    assert_eq!(answer()["id"], 2);
+    request("tools/call", &note(&"x".repeat(HUGE)), 3);
+    refuse(answer(), 3);
+    request("tools/call", &note("short"), 4);
+    assert_eq!(answer()["result"]["isError"], false);
+    let status = fs::read_to_string(format!("/proc/{}/status", server.id())).unwrap_or_default();
+    if let Some(peak) = status.lines().find_map(|line| line.strip_prefix("VmHWM:")) {
+        let peak: u64 = peak.trim().trim_end_matches(" kB").parse().expect("a number");
+        assert!(peak < MAX_RESIDENT_KB, "{peak} kB");
+    }
+    drop(stdin);
+    assert!(server.wait().expect("it ends").success());
 }
 
 #[test]

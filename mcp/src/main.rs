@@ -8,17 +8,18 @@
 mod arguments;
 mod pages;
 mod tools;
+mod transport;
 
 use std::io::Write as _;
 use std::process::ExitCode;
 
 use anyhow::{Context as _, Result, anyhow};
 use rmcp::ServiceExt as _;
-use rmcp::transport::async_rw::AsyncRwTransport;
 
 use tools::Tools;
+use transport::Transport;
 
-/// Longest request, in bytes: several times the largest file of `.omc`, escaped.
+/// Longest request, in bytes: several times the largest file of `.omc`, escaped. A longer one is answered with an error.
 const MAX_REQUEST_BYTES: usize = 4 << 20;
 
 fn main() -> ExitCode {
@@ -44,7 +45,7 @@ fn serve() -> Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().context("failed to start")?;
     let served = runtime.block_on(async {
         let (stdin, stdout) = rmcp::transport::stdio();
-        let transport = AsyncRwTransport::new_server(stdin, stdout).with_max_line_length(MAX_REQUEST_BYTES);
+        let transport = Transport::new(stdin, stdout, MAX_REQUEST_BYTES);
         let server = Tools::new().serve(transport).await.context("failed to agree on a protocol with the client")?;
         server.waiting().await.context("failed to serve")
     });

@@ -333,6 +333,7 @@ fn what_one_tool_keeps_another_finds() {
         ("wiki_ingest", json!({"title": "Retry policy", "content": "Then [[give up]]."}), "extended retry-policy.md"),
         ("wiki_query", json!({"query": "retry"}), "retry-policy.md: Retry policy [decision]"),
         ("wiki_read", json!({"page": "retry-policy"}), "Three times."),
+        ("wiki_read", json!({"page": "RETRY policy"}), "Three times."),
         ("wiki_list", json!({}), "retry-policy.md"),
         ("wiki_lint", json!({}), "error retry-policy.md: it links to `give-up.md`, which is not there (broken-ref)"),
         ("wiki_refresh", json!({}), "the index names 1 pages"),
@@ -348,8 +349,11 @@ fn what_one_tool_keeps_another_finds() {
     }
     for (tool, arguments, part) in [
         ("wiki_add", json!({"title": "", "content": "x"}), "it is empty"),
-        ("wiki_read", json!({"page": "retry-policy"}), "there is no page `retry-policy.md`"),
-        ("wiki_delete", json!({"page": "index.md"}), "index.md"),
+        ("wiki_read", json!({"page": "retry-policy"}), "there is no page `retry-policy`; `wiki_list` lists them"),
+        ("wiki_delete", json!({"page": "index.md"}), "`wiki/index.md` is the wiki's own file"),
+        ("wiki_delete", json!({"page": "../notepad"}), "no page can be called `../notepad.md`"),
+        ("wiki_add", json!({"title": "Log", "content": "x"}), "`wiki/log.md` is the wiki's own file"),
+        ("wiki_ingest", json!({"title": "environment", "content": "x"}), "no page can have its name; take another one"),
         ("wiki_query", json!({"query": "x", "limit": 51}), "from 1 to 50"),
         ("notepad_prune", json!({"daysOld": 0}), "from 1 to 365"),
         ("notepad_write_working", json!({"content": "x".repeat(4_001)}), "4000 is the limit"),

@@ -71,7 +71,7 @@ pub enum Error {
     #[error("{0} is switched off in the settings")]
     SwitchedOff(&'static str),
     /// The page is not there.
-    #[error("there is no page `{0}`")]
+    #[error("there is no page `{0}`; `wiki_list` lists them")]
     NoPage(String),
 }
 

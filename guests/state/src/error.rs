@@ -58,6 +58,18 @@ pub enum Error {
         /// The file.
         path: PathBuf,
     },
+    /// The wiki keeps the file itself.
+    #[error("`{}` is the wiki's own file, and no page can have its name; take another one", path.display())]
+    Reserved {
+        /// The file.
+        path: PathBuf,
+    },
+    /// No page of the wiki can have the name.
+    #[error("no page can be called `{name}`: a name ends in `.md`, begins with no `.` and has no `/` or `\\` in it")]
+    NoPageName {
+        /// The name, cut to a length.
+        name: String,
+    },
     /// There is a file already where a new one was to be made.
     #[error("`{}` is there already", path.display())]
     Exists {

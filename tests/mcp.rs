@@ -457,6 +457,37 @@ fn clearing_a_mode_ends_it_in_the_session_that_is_named_or_in_all() {
 }
 
 #[test]
+fn clearing_a_team_takes_its_folder_and_cancelling_it_ends_it_there() {
+    let world = World::new(&[]);
+    let model = Model::of(&world);
+    let phase = omc(&world, "state/team/atlas/phase-state.json");
+    let reminder = || {
+        let mut host = world.host(["hook", "--agent", "claude"]);
+        host.env_remove("OMC_SKIP_HOOKS");
+        let tool = json!({
+            "hook_event_name": "PreToolUse", "session_id": "s1", "cwd": world.project(), "tool_name": "Task",
+            "tool_input": {"subagent_type": "executor", "prompt": "x", "description": "x"},
+        });
+        let run = Running::start(host, tool.to_string().into_bytes()).finish();
+        String::from_utf8_lossy(&run.stdout).contains("[TEAM ROUTING REQUIRED]")
+    };
+    for by_name in [false, true] {
+        for (name, text) in [
+            ("manifest", json!({"leader": {"session_id": "s1"}})),
+            ("phase-state", json!({"current_phase": "executing"})),
+        ] {
+            write(&omc(&world, &format!("state/team/atlas/{name}.json")), 0o600, text.to_string().as_bytes());
+        }
+        assert!(reminder());
+        printed(&world, &["cancel", "--session", "s1"]);
+        assert!(!reminder() && fs::read_to_string(&phase).expect("a phase").contains("cancelled"));
+        let arguments = if by_name { json!({"mode": "team", "session_id": "s1"}) } else { json!({"mode": "team"}) };
+        assert!(model.ask("state_clear", &arguments).starts_with("cleared team of session s1"));
+        assert!(!omc(&world, "state/team/atlas").exists());
+    }
+}
+
+#[test]
 fn a_person_sees_and_cancels_what_is_at_work() {
     let world = World::new(&[]);
     assert_eq!(printed(&world, &["cancel"]), "nothing is at work\n");

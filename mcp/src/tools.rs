@@ -89,7 +89,8 @@ impl Tools {
         self.answer(folder.as_deref(), |project| project.write_state(&mode, session.as_deref(), &args.change()))
     }
 
-    /// Remove the state of a mode: of one session, or of every session of the project unless you name one.
+    /// Remove the state of a mode: of one session, or of every session of the project unless you name one. Of a team its folder in
+    /// state/team goes as well.
     #[tool(annotations(
         title = "Clear a mode's state",
         destructive_hint = true,

@@ -239,6 +239,26 @@ impl Store {
         matches!(self.place_of(path), Ok(Some((folder, name))) if folder.remove_folder(name).is_ok())
     }
 
+    /// Removes a folder with all that is in it, `depth` folders deep and `budget` entries at most; of a link only the link.
+    pub(crate) fn remove_tree(&self, folder: &Path, depth: usize, budget: &mut usize) -> Result<(), Error> {
+        for entry in self.entries(folder, *budget) {
+            *budget = budget.saturating_sub(1);
+            let path = folder.join(&entry.name);
+            if entry.kind == Kind::Folder && depth > 0 {
+                self.remove_tree(&path, depth - 1, budget)?;
+            } else {
+                self.remove(&path)?;
+            }
+        }
+        let Some((above, name)) = self.place_of(folder)? else { return Ok(()) };
+        match above.remove_folder(name) {
+            Err(error) if error.kind() != ErrorKind::NotFound => {
+                Err(Error::Write { path: folder.to_owned(), source: error })
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Makes a folder, for the user alone, with those above it. It is no error if there is one.
     pub(crate) fn make_folder(&self, path: &Path) -> Result<(), Error> {
         self.made_folder(path).map(drop)

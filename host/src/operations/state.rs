@@ -561,7 +561,7 @@ impl Project {
             let session = Some(session.to_string());
             cleared.extend(modes.into_iter().map(|mode| ClearedState { mode: mode.name(), session: session.clone() }));
         }
-        if named.is_none() && self.store.clear_shared_mode(&self.locker(), mode)? {
+        if named.is_none() && self.store.clear_shared_mode(&self.locker(), mode, now)? {
             cleared.push(ClearedState { mode: mode.name(), session: None });
         }
         let nothing = cleared.is_empty();

@@ -563,7 +563,26 @@ fn help_completions_and_the_manual_name_every_command() {
         let text = printed(&world, &[name, "--help"]);
         assert!(text.contains("Examples:"), "`omc-host {name} --help` shows no example");
     }
+    // Every page that another one names is there, however deep.
+    let mut commands: Vec<Vec<String>> = vec![Vec::new()];
+    let mut deepest = 0;
+    while let Some(command) = commands.pop() {
+        let args: Vec<&str> = std::iter::once("man").chain(command.iter().map(String::as_str)).collect();
+        let page = printed(&world, &args);
+        let title = [&["omc-host"], &args[1..]].concat();
+        assert!(page.contains(&format!(".TH {} 1 ", title.join("-"))), "{page}");
+        assert!(page.contains(&format!("\\fB{}\\fR", title.join(" ").replace('-', "\\-"))), "{page}");
+        let below = format!("{}-", title.join("-")).replace('-', "\\-");
+        let names = page.lines().filter_map(|line| line.strip_prefix(&below)?.strip_suffix("(1)"));
+        for name in names.filter(|name| *name != "help") {
+            commands.push([command.clone(), vec![name.replace("\\-", "-")]].concat());
+        }
+        deepest = deepest.max(command.len());
+    }
+    assert_eq!(deepest, 3, "`memory shared read` has a page");
     assert!(printed(&world, &["man", "state"]).contains("Remove the state of a mode"));
+    let unknown = command(&world, &["man", "guests", "no-such-command"]);
+    assert!(unknown.stderr.contains("no command `omc-host guests no-such-command`; `omc-host guests --help` lists"));
     for shell in ["elvish", "fish", "powershell", "zsh"] {
         assert!(printed(&world, &["completions", shell]).contains("session"), "{shell}");
     }

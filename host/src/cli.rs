@@ -122,8 +122,8 @@ enum Command {
     /// Print the manual page of this program or of one of its commands
     #[command(after_help = companion::MAN_EXAMPLES)]
     Man {
-        /// The command
-        command: Option<String>,
+        /// The command, and the command of that
+        command: Vec<String>,
     },
 }
 
@@ -176,7 +176,7 @@ pub fn run(args: Vec<OsString>, began: Instant) -> ExitCode {
         Command::Mcp => companion::run::<&str>(&[]),
         Command::Completions { shell } => companion::run(&["completions", &shell]),
         Command::Man { command } => {
-            companion::run(&std::iter::once("man").chain(command.as_deref()).collect::<Vec<_>>())
+            companion::run(&std::iter::once("man").chain(command.iter().map(String::as_str)).collect::<Vec<_>>())
         }
     }));
     match outcome {

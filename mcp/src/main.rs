@@ -27,8 +27,7 @@ fn main() -> ExitCode {
     let done = match args.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         [] => serve(),
         ["completions", shell] => pages::completions(shell),
-        ["man"] => pages::man(None),
-        ["man", command] => pages::man(Some(command)),
+        ["man", ref command @ ..] => pages::man(command),
         _ => Err(anyhow!("this program is started by `omc-host mcp`, `omc-host completions` and `omc-host man`")),
     };
     match done {

@@ -444,6 +444,54 @@ fn one_agents_broken_file_keeps_nobody_from_the_other_agent() {
 }
 
 #[test]
+fn nothing_is_set_up_elsewhere_than_the_environment_says() {
+    let machine = Machine::new();
+    let (home, project) = (machine.world.home(), machine.world.project());
+    create_dirs(&project.join(".claude"));
+    let before = files(&[home.clone(), project.clone()]);
+    let run = |variable: &str, folder: &Path, args: &[&str]| {
+        let mut command = machine.command(&machine.program, args);
+        command.env(variable, project.join(".claude")).current_dir(folder);
+        Running::start(command, Vec::new()).finish()
+    };
+    let refused = |variable: &str, args: &[&str]| {
+        let run = run(variable, &project, args);
+        let (said, stdout) = (run.stderr.as_str(), String::from_utf8_lossy(&run.stdout));
+        assert_eq!((run.code, stdout.as_ref()), (Some(1), ""), "{variable} {args:?}: {said}");
+        assert!(said.starts_with("omc-host: nothing was changed: ") && said.lines().count() == 1, "{said}");
+        assert!(said.contains(&format!("`{variable}` points into the project")), "{said}");
+        assert!(said.contains("start it outside of the project, or without the variable"), "{said}");
+    };
+    for args in [
+        &["install"][..],
+        &["install", "--dry-run"],
+        &["install", "--json", "--agent", "claude"],
+        &["install", "--scope", "project"],
+        &["uninstall"],
+        &["doctor", "--fix"],
+        &["doctor", "--fix", "--json"],
+    ] {
+        for variable in ["CLAUDE_CONFIG_DIR", "CODEX_HOME", "XDG_STATE_HOME"] {
+            refused(variable, args);
+        }
+    }
+    // Of the home only a dry run: what is in its place is the account's own.
+    refused("HOME", &["install", "--dry-run"]);
+    refused("HOME", &["uninstall", "--dry-run"]);
+    assert_eq!(files(&[home, project.clone()]), before);
+
+    // What changes no settings goes on, with a word about it; and so does everything from outside.
+    let doctor = run("CLAUDE_CONFIG_DIR", &project, &["doctor"]);
+    assert!(String::from_utf8_lossy(&doctor.stdout).contains("`CLAUDE_CONFIG_DIR` points into the project"));
+    let plugin = machine.world.path("outside/plugin");
+    assert_eq!(run("HOME", &project, &["bundle", "claude", plugin.to_str().expect("UTF-8")]).code, Some(0));
+    let shown =
+        run("CLAUDE_CONFIG_DIR", &machine.world.path("outside"), &["install", "--dry-run", "--agent", "claude"]);
+    let stdout = String::from_utf8_lossy(&shown.stdout);
+    assert!(shown.code == Some(0) && stdout.contains("project/.claude/settings.json"), "{stdout}{}", shown.stderr);
+}
+
+#[test]
 fn bench_shows_the_events_of_a_session_and_leaves_nothing() {
     let machine = Machine::new();
     let before = files(&[machine.world.home(), machine.world.project()]);

@@ -544,6 +544,34 @@ fn commands_say_the_same_as_the_tools() {
 }
 
 #[test]
+fn a_notepad_that_cannot_be_read_is_kept_and_the_next_note_says_where() {
+    let world = World::new(&[]);
+    let model = Model::of(&world);
+    let huge = "x".repeat((256 << 10) + 1).into_bytes();
+    for (bytes, why) in [(huge, "is larger than 262144 bytes"), (b"\xff words".to_vec(), "is not UTF-8")] {
+        write(&omc(&world, "notepad.md"), 0o600, &bytes);
+        for (tool, args) in [("notepad_read", json!({})), ("notepad_stats", json!({})), ("notepad_prune", json!({}))] {
+            let said = model.fail(tool, &args);
+            assert!(said.contains(why) && said.contains("the next note keeps it under another name"), "{tool}: {said}");
+        }
+        // Guests do their work without it.
+        let mut host = world.host(["hook", "--agent", "claude"]);
+        host.env_remove("OMC_SKIP_HOOKS");
+        let event =
+            json!({"hook_event_name": "SessionStart", "source": "startup", "session_id": "s1", "cwd": world.project()});
+        Running::start(host, event.to_string().into_bytes()).finish();
+        assert!(omc(&world, "state/sessions/s1/session-started.json").exists());
+        assert!(!world.trail().contains("\"fault\":"), "{}", world.trail());
+
+        let said = printed(&world, &["notepad", "write", "working", "new"]);
+        let aside = said.split("is kept as ").nth(1).and_then(|rest| rest.split(';').next()).expect("a place");
+        assert_eq!(fs::read(world.project().join(aside)).expect("all of it"), bytes);
+        let said = model.ask("notepad_read", &json!({}));
+        assert!(said.contains("new") && said.contains(aside.trim_start_matches(".omc/")), "{said}");
+    }
+}
+
+#[test]
 fn help_completions_and_the_manual_name_every_command() {
     let world = World::new(&[]);
     let (help, script, page) =

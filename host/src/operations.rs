@@ -48,6 +48,9 @@ pub enum Error {
     /// A file could not be read or written.
     #[error(transparent)]
     Store(#[from] omc_state::Error),
+    /// The notepad is too large, or no text.
+    #[error("the notepad `{0}` is not read; the next note keeps it under another name and begins a new one")]
+    UnreadableNotepad(String, #[source] omc_state::Error),
     /// An argument is not one that can be used.
     #[error("`{argument}` cannot be used: {why}")]
     Argument {

@@ -31,7 +31,7 @@ pub enum Error {
         path: PathBuf,
     },
     /// The file is longer than [`MAX_FILE_BYTES`](crate::MAX_FILE_BYTES).
-    #[error("`{}` is too large", path.display())]
+    #[error("`{}` is larger than {} bytes", path.display(), crate::MAX_FILE_BYTES)]
     TooLarge {
         /// The file.
         path: PathBuf,
@@ -52,7 +52,7 @@ pub enum Error {
         /// Where the JSON ends to make sense.
         source: serde_json::Error,
     },
-    /// The file is not text in UTF-8. It is left as it is: only a person can say what it was.
+    /// The file is not text in UTF-8. Only a person can say what it was.
     #[error("`{}` is not UTF-8", path.display())]
     NotText {
         /// The file.

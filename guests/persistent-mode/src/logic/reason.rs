@@ -151,9 +151,16 @@ pub(super) fn ralph_hard_limit(cap: u64) -> String {
 }
 
 pub(super) fn autopilot(phase: Option<&str>, task: Option<&str>) -> String {
-    let phase = phase.map_or_else(|| "unspecified".to_owned(), name);
+    let (phase, next) = match phase {
+        Some(phase) => (name(phase), "Finish this phase, note the next one in the state and go on with it."),
+        None => (
+            "not noted yet".to_owned(),
+            "See which phase the work is in (expansion, planning, execution, qa or validation), note it in the state and go on \
+             with it.",
+        ),
+    };
     let head = format!("[AUTOPILOT - Phase: {phase}] The work is not finished. Keep working.");
-    compose(&head, task, "Finish this phase, note the next one in the state and go on with it.")
+    compose(&head, task, next)
 }
 
 pub(super) fn ralplan(count: u64, limit: u64, task: Option<&str>) -> String {

@@ -135,7 +135,7 @@ fn a_mode_holds_with_its_marker_and_counts() {
             "reinforcement_count",
             50,
         ),
-        ("P64", other(Mode::Autopilot, &json!({})), "[AUTOPILOT - Phase: unspecified]", "reinforcement_count", 1),
+        ("P64", other(Mode::Autopilot, &json!({})), "[AUTOPILOT - Phase: not noted yet]", "reinforcement_count", 1),
         (
             "P65",
             other(Mode::Autopilot, &json!({"phase": "qa", "reinforcement_count": 19})),

@@ -343,6 +343,12 @@ fn what_one_tool_keeps_another_finds() {
         ("state_get_status", json!({"mode": "deep-interview"}), "deep-interview of no session"),
         ("state_clear", json!({"mode": "deep-interview"}), "cleared deep-interview of the shared file"),
         ("state_clear", json!({"mode": "deep-interview"}), "nothing to clear"),
+        (
+            "state_write",
+            json!({"mode": "ralph", "session_id": "s1", "active": true, "max_iterations": 0}),
+            "wrote ralph of session s1: at work, iteration 1, touched",
+        ),
+        ("state_clear", json!({"mode": "ralph", "session_id": "s1"}), "cleared ralph of session s1"),
     ] {
         let said = model.ask(tool, &arguments);
         assert!(said.contains(part), "{tool} {arguments} says {said:?}, without {part:?}");

@@ -99,7 +99,7 @@ fn restored(mode: Mode, state: &ModeState, is_compacted: bool) -> Part {
     let named = |names: &[&str]| names.iter().find_map(|member| fields.text(member)).map(name);
     let progress = |label: &str, count: &str, limit: &str| {
         let count = fields.count(count)?;
-        Some(match fields.count(limit) {
+        Some(match fields.limit(limit) {
             Some(limit) => format!("{label}: {count}/{limit}"),
             None => format!("{label}: {count}"),
         })
@@ -185,6 +185,11 @@ mod tests {
                 vec!["[RALPH LOOP RESTORED]", "port it", "Iteration: 3/20"],
             ),
             (Mode::Ralph, json!({"iteration": "4"}), vec!["[RALPH LOOP RESTORED]", "Iteration: 4"]),
+            (
+                Mode::Ralph,
+                json!({"iteration": 1, "max_iterations": 0}),
+                vec!["[RALPH LOOP RESTORED]", "Iteration: 1\n"],
+            ),
             (Mode::Ultrawork, json!({"original_prompt": "rename"}), vec!["[ULTRAWORK MODE RESTORED]", "rename"]),
             (
                 Mode::Autopilot,

@@ -565,7 +565,8 @@ fn a_notepad_that_cannot_be_read_is_kept_and_the_next_note_says_where() {
         host.env_remove("OMC_SKIP_HOOKS");
         let event =
             json!({"hook_event_name": "SessionStart", "source": "startup", "session_id": "s1", "cwd": world.project()});
-        Running::start(host, event.to_string().into_bytes()).finish();
+        let run = Running::start(host, event.to_string().into_bytes()).finish();
+        assert!(String::from_utf8_lossy(&run.stdout).contains(why), "{}", run.stderr);
         assert!(omc(&world, "state/sessions/s1/session-started.json").exists());
         assert!(!world.trail().contains("\"fault\":"), "{}", world.trail());
 

@@ -56,14 +56,17 @@ impl Guest for SessionStart {
 
 fn gather(store: &Store, session: Option<&SessionId>, source: &str, now: Timestamp) -> Facts {
     let is_compacted = source == "compact";
+    let mut unreadable_notepad = None;
     let priority = store.read_notepad().unwrap_or_else(|error| {
         log::warn(&format!("the notepad is left out: {}", error.chain()));
+        unreadable_notepad = error.is_unreadable_text().then(|| error.to_string());
         None
     });
     Facts {
         is_compacted,
         modes: session.map(|session| running_modes(store, session, now)).unwrap_or_default(),
         priority: priority.and_then(|notepad| notepad.text(notepad::Section::Priority)),
+        unreadable_notepad,
         open_todos: store.read_todos().and(agents_todos()).open(),
         wisdom_path: session
             .filter(|_| is_compacted)

@@ -29,6 +29,8 @@ pub struct Facts {
     pub modes: Vec<(Mode, ModeState)>,
     /// The notepad's priority context.
     pub priority: Option<String>,
+    /// Why the notepad is not read although it is there.
+    pub unreadable_notepad: Option<String>,
     /// Items of to-do lists that are not done.
     pub open_todos: u64,
     /// Where, below `.omc`, plans' wisdom was put before the compaction.
@@ -62,6 +64,16 @@ pub fn compose(facts: &Facts) -> Option<String> {
         parts.push(Part {
             before: "<notepad-context>\n[NOTEPAD - Priority Context]\n".to_owned(),
             body: inert(priority),
+            after: "\n</notepad-context>",
+        });
+    }
+    if let Some(why) = &facts.unreadable_notepad {
+        parts.push(Part {
+            before: "<notepad-context>\n".to_owned(),
+            body: format!(
+                "[NOTEPAD - NOT READ] {why}, so that its priority context is not told. Tell the user: the next note keeps the file \
+                 under another name and begins a new one."
+            ),
             after: "\n</notepad-context>",
         });
     }
@@ -251,6 +263,7 @@ mod tests {
                 (Mode::Ultrawork, state(json!({}))),
             ],
             priority: Some("the API key is in the vault".to_owned()),
+            unreadable_notepad: None,
             open_todos: 4,
             wisdom_path: Some("state/checkpoints/wisdom-x.md".to_owned()),
             is_compacted: true,

@@ -108,6 +108,21 @@ fn old_notes_and_dead_sessions_go_on_the_way() {
     assert!(!omc.path().join("state/sessions/hollow").exists());
 }
 
+#[test]
+fn a_notepad_that_cannot_be_read_is_told_and_the_rest_still_counts() {
+    for (bytes, why) in
+        [("x".repeat(300_000).into_bytes(), "is larger than 262144 bytes"), (b"\xff".to_vec(), "is not UTF-8")]
+    {
+        let omc = tempfile::tempdir().expect("a folder");
+        fs::write(omc.path().join("notepad.md"), &bytes).expect("written");
+        plant(&omc, "todos.json", "[{}]");
+        let text = context(&start(&omc, "s1", "startup"));
+        assert!(text.contains(&format!("[NOTEPAD - NOT READ] `notepad.md` {why}")), "{text}");
+        assert!(text.contains("[PENDING TASKS DETECTED]"), "{text}");
+        assert_eq!(fs::read(omc.path().join("notepad.md")).expect("as it was"), bytes);
+    }
+}
+
 #[cfg(unix)]
 #[test]
 fn links_are_neither_read_nor_written_and_the_rest_still_counts() {

@@ -109,6 +109,11 @@ pub enum Error {
 }
 
 impl Error {
+    /// Whether there is a plain file that cannot be read as a text: it is too large, or not UTF-8.
+    pub fn is_unreadable_text(&self) -> bool {
+        matches!(self, Self::TooLarge { .. } | Self::NotText { .. })
+    }
+
     /// The error with its causes, on one line: what a log wants.
     pub fn chain(&self) -> String {
         chain(self)

@@ -196,11 +196,10 @@ impl Project {
     }
 
     fn notepad_error(&self, error: StoreError) -> Error {
-        match error {
-            StoreError::TooLarge { .. } | StoreError::NotText { .. } => {
-                Error::UnreadableNotepad(self.shown(Path::new(FILE)), error)
-            }
-            other => other.into(),
+        if error.is_unreadable_text() {
+            Error::UnreadableNotepad(self.shown(Path::new(FILE)), error)
+        } else {
+            error.into()
         }
     }
 }

@@ -10,6 +10,7 @@ pub mod logic;
 
 use std::time::SystemTime;
 
+use omc_bare as _;
 use omc_guest::project_files::{self, Root};
 use omc_guest::{Decision, Effects, Error, Event, EventKind, Guest, ToolKind, log, state_lock};
 use omc_state::{

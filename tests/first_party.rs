@@ -5,6 +5,7 @@
 mod world;
 
 use std::fs;
+use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::Command;
 use std::thread;
@@ -228,4 +229,44 @@ fn changed_code_is_judged_by_its_new_lines_and_inside_of_new_folders() {
         assert!(found.contains(part), "{part} in {found}");
     }
     assert!(!found.contains("old.rs:2") && !found.contains("other/"), "{found}");
+}
+
+#[test]
+fn rules_are_shown_for_the_files_of_a_project_that_is_reached_over_a_link() {
+    let world = World::new(&[]);
+    let (project, outside) = (world.project(), world.path("outside"));
+    write(&project.join(".git/HEAD"), 0o600, b"ref: refs/heads/main\n");
+    write(&project.join(".claude/rules/r.md"), 0o600, b"---\nglobs: src/*.rs\n---\nNAME THINGS WELL\n");
+    write(&project.join("src/a.rs"), 0o600, b"");
+    write(&outside.join("src/a.rs"), 0o600, b"");
+    symlink(&project, outside.join("link")).expect("a link");
+    let link = outside.join("link");
+    for (case, (cwd, path, is_shown)) in [
+        (link.clone(), link.join("src/a.rs"), true),
+        (link.clone(), project.join("src/a.rs"), true),
+        (link.clone(), "src/a.rs".into(), true),
+        (link.join("src"), link.join("src/a.rs"), true),
+        (link.join("src"), "a.rs".into(), true),
+        (link.clone(), link.join("other/a.rs"), false),
+        (link.clone(), outside.join("src/a.rs"), false),
+        (link.clone(), link.join("../src/a.rs"), false),
+        (link.join("src"), "../../src/a.rs".into(), false),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let input = json!({ "file_path": path });
+        let more = json!({
+            "cwd": cwd, "session_id": format!("s{case}"), "tool_name": "Read", "tool_input": input, "tool_response": "x",
+        });
+        let (run, _) = send(&world, "claude", "PostToolUse", &more);
+        let answer = String::from_utf8(run.stdout).expect("UTF-8");
+        assert_eq!(
+            answer.contains("NAME THINGS WELL"),
+            is_shown,
+            "{} from {}: {answer}",
+            path.display(),
+            cwd.display()
+        );
+    }
 }

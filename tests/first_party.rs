@@ -232,6 +232,34 @@ fn changed_code_is_judged_by_its_new_lines_and_inside_of_new_folders() {
 }
 
 #[test]
+fn commands_that_read_are_approved_in_a_project_that_is_reached_over_a_link_and_not_beside_it() {
+    let world = World::new(&[]);
+    let (project, outside) = (world.project(), world.path("outside"));
+    for file in [project.join(".git/HEAD"), project.join("src/a.rs"), outside.join("a.rs"), outside.join("src/b.rs")] {
+        write(&file, 0o600, b"ref: refs/heads/main\n");
+    }
+    let (link, deep) = (outside.join("link"), outside.join("deep"));
+    symlink(&project, &link).expect("a link");
+    symlink(project.join("src"), &deep).expect("a link");
+    for (cwd, command, is_approved) in [
+        (link.clone(), "cat src/a.rs".to_owned(), true),
+        (link.join("src"), "cat a.rs".to_owned(), true),
+        (deep.clone(), "cat a.rs".to_owned(), true),
+        (link.clone(), "cat ../a.rs".to_owned(), false),
+        (link.clone(), "cat ../src/b.rs".to_owned(), false),
+        (deep.clone(), "cat ../a.rs".to_owned(), false),
+        (link.clone(), format!("cat {}", outside.join("a.rs").display()), false),
+        (link.clone(), "cat .git/HEAD".to_owned(), false),
+    ] {
+        let more = json!({"cwd": cwd, "tool_name": "Bash", "tool_input": { "command": command }});
+        let (run, _) = send(&world, "claude", "PermissionRequest", &more);
+        let answer: Value = serde_json::from_slice(&run.stdout).expect("JSON");
+        let behavior = &answer["hookSpecificOutput"]["decision"]["behavior"];
+        assert_eq!(behavior == "allow", is_approved, "{command} in {}: {answer}", cwd.display());
+    }
+}
+
+#[test]
 fn rules_are_shown_for_the_files_of_a_project_that_is_reached_over_a_link() {
     let world = World::new(&[]);
     let (project, outside) = (world.project(), world.path("outside"));

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use world::{Run, Running, World, write};
+use world::{Guest, Run, Running, World, printed, write};
 
 /// Most fuel that a guest may burn on an event, however large: half of what it gets, so that growth shows before it hurts.
 const MAX_FUEL: u64 = 500_000_000;
@@ -296,5 +296,86 @@ fn rules_are_shown_for_the_files_of_a_project_that_is_reached_over_a_link() {
             path.display(),
             cwd.display()
         );
+    }
+}
+
+/// What of WASI a guest may import when it was linked without a process around it.
+const BARE: &[&str] = &[
+    "wasi:cli/stderr",
+    "wasi:clocks/wall-clock",
+    "wasi:filesystem/preopens",
+    "wasi:filesystem/types",
+    "wasi:io/error",
+    "wasi:io/streams",
+    "wasi:random/insecure-seed",
+];
+
+#[test]
+fn of_wasi_the_hosts_own_guests_import_files_time_and_chance() {
+    let world = World::new(&[]);
+    let guests: Value = serde_json::from_str(&printed(&world, ["audit", "--json"])).expect("JSON");
+    let guests = guests.as_array().expect("guests");
+    assert!(guests.len() > 15);
+    for guest in guests {
+        let imports = guest["imports"]["runtime"].as_array().expect("imports");
+        for import in imports.iter().filter_map(Value::as_str) {
+            let interface = import.split('@').next().unwrap_or_default();
+            assert!(BARE.contains(&interface), "{} imports {import}: does the C library name it anew?", guest["name"]);
+        }
+    }
+}
+
+/// The record of a guest that takes some steps in a world of its own.
+fn done_by(guest: &str, steps: &Value) -> Value {
+    let world = World::new(&[Guest { name: guest.to_owned(), grants: vec!["omc=rw:/omc".to_owned()] }]);
+    world::create_dirs(&world.project().join(".omc"));
+    let more = json!({"prompt": "hello", "puppet": steps});
+    Running::start(world.host(["hook", "--agent", "claude"]), event(&world, "UserPromptSubmit", &more)).finish();
+    calls(&world).into_iter().find(|call| call["name"] == guest).expect("it is called")
+}
+
+#[test]
+fn a_guest_without_a_process_around_it_has_files_as_any_other() {
+    let steps = json!([
+        {"write": ["/omc/a", "text"]},
+        {"append": ["/omc/a", " and more"]},
+        {"read": "/omc/a"},
+        {"stat": "/omc/a"},
+        {"read-first-bytes": "/omc/a"},
+        {"create-dir": "/omc/state/deep"},
+        {"write-bytes": ["/omc/state/deep/b", 300_000]},
+        {"read": "/omc/state/deep/b"},
+        {"rename": ["/omc/state/deep/b", "/omc/state/c"]},
+        {"hold": ["/omc/state/c", 8]},
+        {"list": "/omc/state"},
+        {"truncate": "/omc/state/c"},
+        {"stat": "/omc/state/c"},
+        {"hard-link": ["/omc/state/c", "/omc/d"]},
+        {"read-link": "/omc/state/c"},
+        {"remove": "/omc/state/c"},
+        {"remove-dir": "/omc/state/deep"},
+        {"list": "/omc/state"},
+        {"read": "/omc/missing"},
+        {"read": "/omc"},
+        {"write": ["/omc/../out", "x"]},
+        {"read": "/etc/passwd"},
+    ]);
+    let (bare, other) = (done_by("bare-puppet", &steps), done_by("puppet", &steps));
+    assert_eq!((&bare["log"], bare.get("fault")), (&other["log"], None));
+    assert_eq!(bare["log"].as_array().map(Vec::len), steps.as_array().map(Vec::len));
+    assert!(bare["log"].to_string().contains("read /omc/a: ok 13"), "{bare}");
+}
+
+#[test]
+fn a_guest_without_a_process_around_it_panics_in_words_and_traps_for_what_it_lacks() {
+    let panic = json!([{"panic": "out of ideas"}]);
+    let (bare, other) = (done_by("bare-puppet", &panic), done_by("puppet", &panic));
+    let words =
+        |call: &Value| call["output"].as_str().and_then(|output| Some(output.split_once("out of ideas")?.1.to_owned()));
+    assert_eq!((&bare["fault"], words(&bare)), (&other["fault"], words(&other)));
+    assert!(words(&bare).is_some(), "{bare}");
+
+    for steps in [json!([{"exit": 0}]), json!([{"print": "x"}]), json!([{"spin-ms": 1}]), json!([{"sleep-ms": 1}])] {
+        assert_eq!(done_by("bare-puppet", &steps)["fault"]["kind"], "trap", "{steps}");
     }
 }

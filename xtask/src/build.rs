@@ -14,7 +14,7 @@ const GUEST_TARGET: &str = "wasm32-wasip2";
 /// The profile of the programs beside the host: optimised, and built more quickly than a release.
 pub(crate) const QUICK: &str = "compiler";
 /// Crates below `guests/` that are no guests.
-const LIBRARIES: &[&str] = &["sdk", "state", "turn"];
+const LIBRARIES: &[&str] = &["bare", "sdk", "state", "turn"];
 
 /// Where things are, all absolute.
 pub(crate) struct Workspace {

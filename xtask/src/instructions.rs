@@ -17,7 +17,7 @@ use crate::build::{self, Workspace};
 /// Where the counts are stored: instructions by case.
 const FILE: &str = "benches/instructions.json";
 
-/// What does more or less each time, depending on what is left to clear away.
+/// Not counted: its deadline of 0.8 s passes at times while callgrind has it under way, and then it does less.
 const UNSTEADY: &str = "SessionEnd";
 
 /// How far a count may be above the stored one, in percent: what compilers and C libraries of other machines may differ by.

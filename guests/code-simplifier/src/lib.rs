@@ -9,6 +9,7 @@ pub mod logic;
 
 use std::time::SystemTime;
 
+use omc_bare as _;
 use omc_guest::{Decision, Effects, Error, Event, EventKind, Guest, git, log, settings, state_lock};
 use omc_state::{Invocation, SessionId, Store};
 use omc_turn::{Turn, changed_files};

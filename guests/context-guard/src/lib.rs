@@ -9,6 +9,7 @@ pub mod logic;
 
 use std::time::SystemTime;
 
+use omc_bare as _;
 use omc_guest::{Decision, Effects, Error, Event, EventKind, Guest, environment, log, state_lock};
 use omc_state::{Breaker, SessionId, Store, Timestamp};
 use omc_turn::{CRITICAL_PERCENT, Turn};

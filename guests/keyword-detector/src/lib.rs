@@ -13,6 +13,7 @@ pub mod logic;
 
 use std::time::SystemTime;
 
+use omc_bare as _;
 use omc_guest::{Decision, Effects, Error, Event, EventKind, Guest, environment, log, settings, state_lock};
 use omc_state::{Invocation, Mode, NewMode, SessionId, Store, Timestamp};
 

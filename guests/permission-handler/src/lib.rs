@@ -9,6 +9,7 @@
 
 pub mod logic;
 
+use omc_bare as _;
 use omc_guest::project_files::{self, Root};
 use omc_guest::{AccessError, Decision, Effects, Error, Event, EventKind, Guest, log, settings};
 

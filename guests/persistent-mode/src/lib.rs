@@ -14,6 +14,7 @@ mod payload;
 
 use std::time::SystemTime;
 
+use omc_bare as _;
 use omc_guest::{Decision, Effects, Error, Event, EventKind, Guest, log, state_lock};
 use omc_state::{ActiveSkill, Breaker, Mode, SessionId, Store, Timestamp, bare_skill_name};
 

@@ -11,6 +11,7 @@ mod payload;
 
 use std::time::SystemTime;
 
+use omc_bare as _;
 use omc_guest::{
     Decision, Effects, Error, Event, EventKind, Guest, ToolKind, environment, log, state_lock, transcript,
 };

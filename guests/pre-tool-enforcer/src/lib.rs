@@ -14,6 +14,7 @@ mod payload;
 use std::collections::BTreeMap;
 use std::time::SystemTime;
 
+use omc_bare as _;
 use omc_guest::project_files::{self, Root};
 use omc_guest::{
     Decision, Effects, Error, Event, EventKind, Guest, environment, log, settings, state_lock, transcript,

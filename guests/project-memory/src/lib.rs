@@ -10,6 +10,7 @@ pub mod logic;
 
 use std::time::SystemTime;
 
+use omc_bare as _;
 use omc_guest::project_files::{self, Root};
 use omc_guest::{Decision, Effects, Error, Event, EventKind, Guest, ToolKind, log, state_lock};
 use omc_state::{
@@ -80,7 +81,7 @@ fn up_to_date(event: &Event<'_>, store: &Store, now: Timestamp) -> Option<Projec
     // Looked at before the lock is taken: it may take a while.
     let found = scan::scan(&ProjectFiles, now);
     let mut updated = None;
-    report(store.change_memory(&state_lock::acquire, Occasion::User(Some(&root)), |memory| {
+    report(store.change_memory(&state_lock::acquire, Occasion::Scan(&root), |memory| {
         let wanted = memory.wants_scan(now);
         if wanted {
             memory.apply_scan(&found, &root, now);

@@ -6,6 +6,7 @@
 
 use std::time::SystemTime;
 
+use omc_bare as _;
 use omc_guest::{Decision, Effects, Error, Event, EventKind, Guest, log, state_lock};
 use omc_state::{SessionId, Store, Timestamp, one_line};
 

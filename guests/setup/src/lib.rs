@@ -4,6 +4,7 @@
 
 use std::time::SystemTime;
 
+use omc_bare as _;
 use omc_guest::{Decision, Effects, Error, Event, EventKind, Guest, log, session_environment, state_lock};
 use omc_state::{SessionId, Store, Timestamp, notepad};
 

@@ -48,7 +48,7 @@ const MAX_TEMP_TRIES: usize = 8;
 /// What a power cut may cost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Durability {
-    /// The version of a moment before: right for modes and counters, and free.
+    /// The version of a moment before: right for modes and counters and for what can be found out again, and free.
     Rename,
     /// Nothing: right for what a person wrote or asked to be kept.
     Synced,
@@ -161,7 +161,8 @@ impl Store {
         self.replace_bytes(path, text.as_bytes(), Durability::Synced)
     }
 
-    fn replace_bytes(&self, path: &Path, bytes: &[u8], durability: Durability) -> Result<(), Error> {
+    /// Puts bytes in the place of the file, whatever is there.
+    pub(crate) fn replace_bytes(&self, path: &Path, bytes: &[u8], durability: Durability) -> Result<(), Error> {
         // What nobody could read again must not take the place of something that can be read.
         if bytes.len() as u64 > MAX_FILE_BYTES {
             return Err(Error::TooLarge { path: path.to_owned() });

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::{Error, Store};
+use crate::{Error, Store, file::Durability};
 
 /// Folders that `init` makes.
 const FOLDERS: &[&str] = &["state", "state/checkpoints", "plans", "research", "logs", "notepads", "drafts"];
@@ -32,12 +32,20 @@ impl Store {
 
     /// Keeps the directory out of the repository around it, unless somebody has said already what is to be kept out.
     ///
+    /// An empty file says nothing: a power cut may leave one, since writing this file is not waited for on the first event of a
+    /// project. Who wants all of the directory in the repository writes `!*`.
+    ///
     /// # Errors
     ///
-    /// What keeps the file from being written.
+    /// What keeps the file from being looked at or written.
     pub fn ensure_ignored(&self) -> Result<(), Error> {
         let path = Path::new(IGNORE);
-        if self.exists(path) { Ok(()) } else { self.replace_text(path, IGNORED) }
+        match self.plain_file(path) {
+            Ok(Some(about)) if about.len > 0 => Ok(()),
+            Ok(_) => self.replace_bytes(path, IGNORED.as_bytes(), Durability::Rename),
+            Err(Error::NotPlain { .. }) => Ok(()),
+            Err(error) => Err(error),
+        }
     }
 }
 
@@ -65,5 +73,11 @@ mod tests {
         plant(&folder, IGNORE, "wiki/\n");
         store.ensure_ignored().expect("left");
         assert_eq!(read(), "wiki/\n");
+        plant(&folder, IGNORE, "");
+        store.ensure_ignored().expect("written");
+        assert_eq!(read(), IGNORED, "what a power cut left");
+        fs::remove_file(folder.path().join(IGNORE)).expect("removed");
+        fs::create_dir(folder.path().join(IGNORE)).expect("a folder in its place");
+        store.ensure_ignored().expect("left");
     }
 }

@@ -566,7 +566,10 @@ fn hot(item: &Value) -> Option<HotPath> {
 pub enum Occasion<'a> {
     /// A tool taught something: only where a scan has been, and cheaply.
     Tool,
-    /// The user said something, or the project was scanned: the file is made where there is none, with this root.
+    /// The project with this root was scanned: the file is made where there is none, and then holds nothing that another scan would
+    /// not find.
+    Scan(&'a str),
+    /// The user said something: the file is made where there is none, with this root.
     User(Option<&'a str>),
 }
 
@@ -587,7 +590,7 @@ impl Store {
 
     /// Changes the memory under its lock, if `change` says that it did.
     ///
-    /// What is there and is no JSON is set aside when the user is to be heard; a tool leaves it to the next scan.
+    /// What is there and is no JSON is set aside when the user is to be heard or the project was scanned; a tool leaves it to the next scan.
     ///
     /// # Errors
     ///
@@ -603,7 +606,10 @@ impl Store {
             let (mut memory, durability) = match (occasion, store.read_memory()) {
                 (Occasion::Tool, Ok(Some(memory))) if memory.is_complete() => (memory, Durability::Rename),
                 (Occasion::Tool, Ok(_)) => return Ok(()),
-                (Occasion::User(_), Ok(Some(memory))) => (memory, Durability::Synced),
+                (Occasion::Scan(_) | Occasion::User(_), Ok(Some(memory))) => (memory, Durability::Synced),
+                (Occasion::Scan(root), Ok(None) | Err(Error::Corrupt { .. } | Error::TooLarge { .. })) => {
+                    (ProjectMemory::new(Some(root)), Durability::Rename)
+                }
                 (Occasion::User(root), Ok(None) | Err(Error::Corrupt { .. } | Error::TooLarge { .. })) => {
                     (ProjectMemory::new(root), Durability::Synced)
                 }

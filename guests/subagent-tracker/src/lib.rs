@@ -6,6 +6,7 @@
 
 use std::time::SystemTime;
 
+use omc_bare as _;
 use omc_guest::{Decision, Effects, Error, Event, EventKind, Guest, environment, log, state_lock};
 use omc_state::subagents::{AgentStart, AgentStop, short_type};
 use omc_state::{SessionId, Store, Timestamp, one_line};

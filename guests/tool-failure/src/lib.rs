@@ -8,6 +8,7 @@ pub mod logic;
 
 use std::time::SystemTime;
 
+use omc_bare as _;
 use omc_guest::{Decision, Effects, Error, Event, EventKind, Guest, log, state_lock};
 use omc_state::{SessionId, Store, ToolFailure};
 use serde_json::Value;

@@ -6,6 +6,7 @@
 
 use std::time::SystemTime;
 
+use omc_bare as _;
 use omc_guest::{Decision, Effects, Error, Event, EventKind, Guest, log, settings, state_lock};
 use omc_state::{Area, SessionId, Store, Timestamp, inert, one_line, truncate_units, wiki::Overview};
 

@@ -6,6 +6,7 @@
 
 pub mod logic;
 
+use omc_bare as _;
 use omc_guest::project_files::{self, Root};
 use omc_guest::{Decision, Effects, Error, Event, EventKind, Guest, git};
 use omc_turn::{Changed, changed_files};

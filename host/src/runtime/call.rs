@@ -1,6 +1,6 @@
 //! One call of one guest: from its compiled code to what it did.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::mem;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -207,16 +207,16 @@ pub(super) fn link(linked: &Linked, component: &Component) -> Result<GuestPre<Gu
 /// A linker with what the components import: linking everything there is would be paid on every event.
 pub(super) fn linker(engine: &Engine, imports: &[String]) -> wasmtime::Result<Linker<GuestState>> {
     let mut linker = Linker::new(engine);
-    let wanted = |name: &str| imports.iter().any(|import| same_interface(import, name));
+    let imports: BTreeSet<_> = imports.iter().map(|import| without_version(import)).collect();
+    let wanted = |name: &str| imports.contains(without_version(name));
     wasi::add_to_linker(&mut linker, &wanted)?;
     capability::add_to_linker(&mut linker, &wanted)?;
     Ok(linker)
 }
 
-/// Whether two import names are versions of the same interface: `wasi:io/streams@0.2.6` and `wasi:io/streams`.
-fn same_interface(import: &str, name: &str) -> bool {
-    let bare = |name: &str| name.split_once('@').map_or(name.len(), |(bare, _)| bare.len());
-    import[..bare(import)] == name[..bare(name)]
+/// The interface that a name of an import is a version of: `wasi:io/streams` of `wasi:io/streams@0.2.6`.
+fn without_version(name: &str) -> &str {
+    name.split_once('@').map_or(name, |(interface, _)| interface)
 }
 
 /// The decision with its reason, which is cut where it is over the limit.

@@ -5,6 +5,7 @@
 mod world;
 
 use std::fs;
+use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::Command;
 use std::thread;
@@ -228,6 +229,74 @@ fn changed_code_is_judged_by_its_new_lines_and_inside_of_new_folders() {
         assert!(found.contains(part), "{part} in {found}");
     }
     assert!(!found.contains("old.rs:2") && !found.contains("other/"), "{found}");
+}
+
+#[test]
+fn commands_that_read_are_approved_in_a_project_that_is_reached_over_a_link_and_not_beside_it() {
+    let world = World::new(&[]);
+    let (project, outside) = (world.project(), world.path("outside"));
+    for file in [project.join(".git/HEAD"), project.join("src/a.rs"), outside.join("a.rs"), outside.join("src/b.rs")] {
+        write(&file, 0o600, b"ref: refs/heads/main\n");
+    }
+    let (link, deep) = (outside.join("link"), outside.join("deep"));
+    symlink(&project, &link).expect("a link");
+    symlink(project.join("src"), &deep).expect("a link");
+    for (cwd, command, is_approved) in [
+        (link.clone(), "cat src/a.rs".to_owned(), true),
+        (link.join("src"), "cat a.rs".to_owned(), true),
+        (deep.clone(), "cat a.rs".to_owned(), true),
+        (link.clone(), "cat ../a.rs".to_owned(), false),
+        (link.clone(), "cat ../src/b.rs".to_owned(), false),
+        (deep.clone(), "cat ../a.rs".to_owned(), false),
+        (link.clone(), format!("cat {}", outside.join("a.rs").display()), false),
+        (link.clone(), "cat .git/HEAD".to_owned(), false),
+    ] {
+        let more = json!({"cwd": cwd, "tool_name": "Bash", "tool_input": { "command": command }});
+        let (run, _) = send(&world, "claude", "PermissionRequest", &more);
+        let answer: Value = serde_json::from_slice(&run.stdout).expect("JSON");
+        let behavior = &answer["hookSpecificOutput"]["decision"]["behavior"];
+        assert_eq!(behavior == "allow", is_approved, "{command} in {}: {answer}", cwd.display());
+    }
+}
+
+#[test]
+fn rules_are_shown_for_the_files_of_a_project_that_is_reached_over_a_link() {
+    let world = World::new(&[]);
+    let (project, outside) = (world.project(), world.path("outside"));
+    write(&project.join(".git/HEAD"), 0o600, b"ref: refs/heads/main\n");
+    write(&project.join(".claude/rules/r.md"), 0o600, b"---\nglobs: src/*.rs\n---\nNAME THINGS WELL\n");
+    write(&project.join("src/a.rs"), 0o600, b"");
+    write(&outside.join("src/a.rs"), 0o600, b"");
+    symlink(&project, outside.join("link")).expect("a link");
+    let link = outside.join("link");
+    for (case, (cwd, path, is_shown)) in [
+        (link.clone(), link.join("src/a.rs"), true),
+        (link.clone(), project.join("src/a.rs"), true),
+        (link.clone(), "src/a.rs".into(), true),
+        (link.join("src"), link.join("src/a.rs"), true),
+        (link.join("src"), "a.rs".into(), true),
+        (link.clone(), link.join("other/a.rs"), false),
+        (link.clone(), outside.join("src/a.rs"), false),
+        (link.clone(), link.join("../src/a.rs"), false),
+        (link.join("src"), "../../src/a.rs".into(), false),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let input = json!({ "file_path": path });
+        let more = json!({
+            "cwd": cwd, "session_id": format!("s{case}"), "tool_name": "Read", "tool_input": input, "tool_response": "x",
+        });
+        let (run, _) = send(&world, "claude", "PostToolUse", &more);
+        let answer = String::from_utf8(run.stdout).expect("UTF-8");
+        assert_eq!(
+            answer.contains("NAME THINGS WELL"),
+            is_shown,
+            "{} from {}: {answer}",
+            path.display(),
+            cwd.display()
+        );
+    }
 }
 
 /// What a core module imports from where the adapter of WASI 0.1 is.

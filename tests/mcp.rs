@@ -433,9 +433,10 @@ fn a_session_that_is_not_clear_is_asked_for() {
     begin(&world, "s2");
     let model = Model::of(&world);
     let said = model.fail("state_write", &json!({"mode": "ralph", "active": false}));
-    assert!(said.contains("several sessions are at work (s1, s2)"), "{said}");
+    assert!(said.contains("several sessions are at work (s1, s2)") && said.contains("`session_id`"), "{said}");
     let run = command(&world, &["cancel"]);
-    assert_eq!((run.code, run.stderr.contains("several sessions")), (Some(1), true), "{}", run.stderr);
+    let names_the_way = run.stderr.contains("several sessions") && run.stderr.contains("`--session ID`");
+    assert_eq!((run.code, names_the_way), (Some(1), true), "{}", run.stderr);
     assert!(is_held(&world, "s1") && is_held(&world, "s2"));
 
     // A server that knows its session means that one, as long as the project does.
@@ -576,6 +577,18 @@ fn a_notepad_that_cannot_be_read_is_kept_and_the_next_note_says_where() {
         assert_eq!(fs::read(world.project().join(aside)).expect("all of it"), bytes);
         let said = model.ask("notepad_read", &json!({}));
         assert!(said.contains("new") && said.contains(aside.trim_start_matches(".omc/")), "{said}");
+    }
+}
+
+#[test]
+fn a_reader_that_goes_away_early_is_no_failure() {
+    let world = World::new(&[]);
+    for args in [&["completions", "bash"][..], &["man"], &["audit", "--json"]] {
+        let mut child = world.host(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("started");
+        // More is written than a pipe holds, or the pipe is gone before anything is.
+        drop(child.stdout.take());
+        let ended = child.wait_with_output().expect("ended");
+        assert_eq!((ended.status.code(), ended.stderr.as_slice()), (Some(0), b"".as_slice()), "{args:?}");
     }
 }
 

@@ -322,6 +322,29 @@ fn an_agent_that_is_too_old_for_its_hooks_is_named() {
 }
 
 #[test]
+fn a_folder_for_all_state_that_was_not_used_yet_is_no_problem() {
+    let machine = Machine::new();
+    machine.ok(&["install", "--agent", "claude"]);
+    write(&machine.world.path("outside/file"), 0o600, b"");
+    for (state_dir, state, says) in [
+        ("central", "ok", "central/project-"),
+        ("outside", "ok", "outside/project-"),
+        ("outside/file", "note", "no folder that can hold state"),
+    ] {
+        let mut command = machine.command(&machine.program, &["doctor", "--json"]);
+        command.env("OMC_STATE_DIR", machine.world.path(state_dir));
+        let run = Running::start(command, Vec::new()).finish();
+        let report: Value = serde_json::from_slice(&run.stdout).expect("JSON");
+        let findings = report["findings"].as_array().expect("findings");
+        let project = findings.iter().find(|finding| finding["check"] == "project").expect("the project");
+        let text = project["text"].as_str().expect("a text");
+        assert!(project["state"] == state && text.contains(says), "{state_dir}: {project}");
+        assert_eq!(text.ends_with("is not there yet"), state == "ok", "{state_dir}: {project}");
+    }
+    assert!(!machine.world.path("central").exists(), "looking makes nothing");
+}
+
+#[test]
 fn an_installation_beside_the_original_says_so() {
     let machine = Machine::new();
     let original = json!({

@@ -60,7 +60,7 @@ pub enum Error {
         why: String,
     },
     /// Several sessions could be meant.
-    #[error("several sessions are at work ({}); name one of them as the session", list(.0))]
+    #[error("several sessions are at work ({}); name the one that is meant: `--session ID` of the command, `session_id` of the tool", list(.0))]
     Ambiguous(Vec<SessionId>),
     /// Another session is at work in the mode, and only one may be.
     #[error("session `{other}` is at work in {mode}, and only one session of a project may be; end that one first")]

@@ -2,8 +2,9 @@
 //! keeps notes, memories and wiki pages of the project that the server was started in.
 //!
 //! A program of its own, so that nothing that runs on an event has an async runtime; `omc-host mcp` becomes this one. It prints
-//! shell completions and manual pages as well (`omc-host completions`, `omc-host man`), for the same reason. What the tools do is `omc_host::operations`, the same as the commands. One thread serves one request after the other: each is a few
-//! file operations, bounded by the lock's longest wait.
+//! shell completions and manual pages as well (`omc-host completions`, `omc-host man`), for the same reason. What the tools do is
+//! `omc_host::operations`, the same as the commands. One thread serves one request after the other: each is a few file operations,
+//! bounded by the lock's longest wait.
 
 mod arguments;
 mod pages;

@@ -76,6 +76,15 @@ fn every_stop_counts_also_the_one_after_a_refusal() {
 }
 
 #[test]
+fn codex_reads_its_own_command() {
+    let omc = omc_with_ralph();
+    let mut world = world(&omc, "stop", &json!({}));
+    "codex".clone_into(&mut world.agent);
+    let reason = reason(world.call::<PersistentMode>());
+    assert!(reason.contains("end the mode with $cancel; ") && !reason.contains(":cancel"), "{reason}");
+}
+
+#[test]
 fn without_a_state_nothing_is_said_read_or_made() {
     let omc = tempfile::tempdir().expect("a folder");
     for kind in

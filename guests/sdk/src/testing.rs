@@ -349,6 +349,7 @@ impl World {
             error: member("error"),
             interrupted: member("is_interrupt") == Some(&Value::Bool(true)),
             cwd: member("cwd").and_then(Value::as_str),
+            linked: None,
         }))
     }
 

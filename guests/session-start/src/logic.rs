@@ -3,7 +3,7 @@
 //! Most important first: modes, then priority notes, then open tasks. Everything is under one budget, and a part that does not fit
 //! is cut inside, so that its end tag is always there. Markers are fixed: people and other hooks look for them.
 
-use omc_state::{Mode, ModeState, Timestamp, inert, one_line, truncate_units, units};
+use omc_state::{Invocation, Mode, ModeState, Timestamp, inert, one_line, truncate_units, units};
 
 /// Longest text, in UTF-16 units: the original's number. With project memory and wiki it stays below what an agent takes.
 pub const MAX_UNITS: usize = 6_000;
@@ -25,6 +25,8 @@ const MIN_PIECE_UNITS: usize = 120;
 pub struct Facts {
     /// The conversation goes on after it was compacted.
     pub is_compacted: bool,
+    /// How the agent is told to use a skill.
+    pub invocation: Invocation,
     /// The session's modes that are on.
     pub modes: Vec<(Mode, ModeState)>,
     /// The notepad's priority context.
@@ -57,7 +59,7 @@ pub fn compose(facts: &Facts) -> Option<String> {
     let mut parts = Vec::new();
     for mode in SHOWN_FIRST.iter().chain(Mode::ALL.iter().filter(|mode| !SHOWN_FIRST.contains(mode))) {
         if let Some((_, state)) = facts.modes.iter().find(|(found, _)| found == mode) {
-            parts.push(restored(*mode, state, facts.is_compacted));
+            parts.push(restored(*mode, state, facts));
         }
     }
     if let Some(priority) = &facts.priority {
@@ -101,7 +103,7 @@ fn restore(body: String) -> Part {
 }
 
 /// What a session is told about a mode that is on.
-fn restored(mode: Mode, state: &ModeState, is_compacted: bool) -> Part {
+fn restored(mode: Mode, state: &ModeState, told: &Facts) -> Part {
     let marker = match mode {
         Mode::Ralph => "[RALPH LOOP RESTORED]".to_owned(),
         _ => format!("[{} MODE RESTORED]", mode.name().to_uppercase()),
@@ -135,8 +137,8 @@ fn restored(mode: Mode, state: &ModeState, is_compacted: bool) -> Part {
     lines.extend(state.started_at().map(|started| format!("Started: {started}")));
     lines.extend(task.map(|task| format!("Task: {}", inert(&one_line(task, MAX_TASK_UNITS)))));
     lines.extend(facts.into_iter().flatten());
-    lines.push(caution(is_compacted).to_owned());
-    lines.push("/omc:cancel (or /oh-my-claudecode:cancel) ends the mode.".to_owned());
+    lines.push(caution(told.is_compacted).to_owned());
+    lines.push(format!("{} ends the mode.", told.invocation.cancel_by_any_name()));
     restore(lines.join("\n"))
 }
 
@@ -186,6 +188,18 @@ mod tests {
     fn told(modes: Vec<(Mode, Value)>) -> String {
         let modes = modes.into_iter().map(|(mode, members)| (mode, state(members))).collect();
         compose(&Facts { modes, ..Facts::default() }).expect("something")
+    }
+
+    #[test]
+    fn each_agent_reads_how_it_ends_a_mode() {
+        for (invocation, end) in [
+            (Invocation::Slash, "\n/omc:cancel (or /oh-my-claudecode:cancel) ends the mode.\n"),
+            (Invocation::Dollar, "\n$cancel ends the mode.\n"),
+        ] {
+            let modes = vec![(Mode::Ralph, state(json!({"active": true})))];
+            let text = compose(&Facts { invocation, modes, ..Facts::default() }).expect("something");
+            assert!(text.contains(end), "{text}");
+        }
     }
 
     #[test]
@@ -267,6 +281,7 @@ mod tests {
             open_todos: 4,
             wisdom_path: Some("state/checkpoints/wisdom-x.md".to_owned()),
             is_compacted: true,
+            invocation: Invocation::Slash,
         };
         let text = compose(&facts).expect("something");
         let markers = [

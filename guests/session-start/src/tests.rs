@@ -43,6 +43,17 @@ fn a_start_is_noted_and_an_empty_project_says_nothing() {
 }
 
 #[test]
+fn codex_reads_its_own_command() {
+    let omc = tempfile::tempdir().expect("a folder");
+    plant(&omc, RALPH, &ralph("s1").to_string());
+    let payload = json!({"session_id": "s1", "cwd": "/p", "source": "resume"});
+    let mut world = World::new("session-start", payload).with_omc_dir(omc.path());
+    "codex".clone_into(&mut world.agent);
+    let text = context(&world.call::<SessionStart>());
+    assert!(text.contains("\n$cancel ends the mode.") && !text.contains(":cancel"), "{text}");
+}
+
+#[test]
 fn only_the_sessions_own_modes_are_restored() {
     for (path, owner, restored) in [
         (RALPH, "s1", true),

@@ -395,3 +395,18 @@ fn a_guest_without_a_process_around_it_panics_in_words_and_traps_for_what_it_lac
         assert_eq!(done_by("bare-puppet", &steps)["fault"]["kind"], "trap", "{steps}");
     }
 }
+
+#[test]
+fn in_codex_a_keyword_holds_once_the_model_has_read_the_skill() {
+    let world = World::new(&[]);
+    let is_held = || {
+        let (run, _) =
+            send(&world, "codex", "Stop", &json!({"stop_hook_active": false, "last_assistant_message": "done"}));
+        serde_json::from_slice(&run.stdout).is_ok_and(|answer: Value| answer["decision"] == "block")
+    };
+    send(&world, "codex", "UserPromptSubmit", &json!({"prompt": "ralph fix src/queue.rs until all tests pass"}));
+    assert!(!is_held(), "it may have been a false alarm");
+    let read = json!({"tool_name": "Bash", "tool_input": {"command": "cat ~/.agents/skills/omc/ralph/SKILL.md"}});
+    send(&world, "codex", "PreToolUse", &read);
+    assert!(is_held());
+}

@@ -290,6 +290,35 @@ fn the_skill_of_a_mode_confirms_it() {
 }
 
 #[test]
+fn in_codex_reading_the_skill_of_a_mode_confirms_it() {
+    for (agent, tool, command, confirmed) in [
+        ("codex", "Bash", json!("cat /home/me/.agents/skills/omc/ralph/SKILL.md"), true),
+        ("codex", "Bash", json!("sed -n '1,200p' \"skills/ralph/SKILL.md\""), true),
+        ("codex", "Bash", json!("cd ~/.agents/skills/omc && cat cancel/SKILL.md ralph/SKILL.md"), true),
+        ("codex", "shell", json!(["bash", "-lc", "cat skills/ralph/SKILL.md"]), true),
+        ("codex", "Bash", json!("cat skills/ultrawork/SKILL.md"), false),
+        ("codex", "Bash", json!("cat skills/not-ralph/SKILL.md"), false),
+        ("codex", "Bash", json!("grep -r ralph skills/*/SKILL.md"), false),
+        ("codex", "Bash", json!("cat /SKILL.md"), false),
+        ("codex", "Bash", json!("cat skills/ralph/README.md"), false),
+        ("codex", "Bash", Value::Null, false),
+        ("claude", "Bash", json!("cat skills/ralph/SKILL.md"), false),
+    ] {
+        let omc = tempfile::tempdir().expect("a folder");
+        let waiting =
+            ralph("s1", &[("awaiting_confirmation", json!(true)), ("awaiting_confirmation_set_at", json!(ago(1_000)))]);
+        plant(&omc, RALPH, &waiting);
+        let reading = json!({"tool_name": tool, "tool_input": {"command": command}});
+        let mut world = world(&omc, "pre-tool-use", &reading);
+        agent.clone_into(&mut world.agent);
+        let outcome = world.call::<PersistentMode>();
+        assert_eq!(outcome.decision, Ok(Decision::Pass));
+        assert_eq!(read(&omc, RALPH).get("awaiting_confirmation").is_none(), confirmed, "{agent} {command}");
+        assert!(!omc.path().join(SKILL).exists(), "what is read is not at work by that: {command}");
+    }
+}
+
+#[test]
 fn a_subagents_skill_confirms_nothing() {
     let omc = tempfile::tempdir().expect("a folder");
     plant(

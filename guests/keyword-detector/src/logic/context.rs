@@ -150,12 +150,13 @@ impl<'a> Around<'a> {
         let following: Vec<&str> = words(self.clause_tail).take(4).collect();
         // To remove such a thing is the request, not its end.
         let is_thing = matches!(place.form, Form::Object | Form::Untidy);
-        if is_denied(rest)
-            || !is_thing && is_stopped(rest)
+        let cleaned = place.form == Form::Untidy && self.orders_cleaning();
+        let talked_about = !is_thing && is_stopped(rest)
             || is_asked_about(rest)
             || is_at_fault(rest)
             || is_told_of(&following)
-        {
+            || w::THAI_ASKING.iter().any(|asking| self.tail.contains(asking) || self.sentence_lead.contains(asking));
+        if is_denied(rest) || talked_about && !cleaned {
             return Sure::No;
         }
         let order = self.starts_order() || place.keyword.takes_question() && self.names_open_question();
@@ -172,7 +173,7 @@ impl<'a> Around<'a> {
         }
         if is_thing {
             let fits = place.form == Form::Object || rest.iter().any(|word| w::CLEANING.contains(word));
-            return Sure::placed(ordered && fits);
+            return Sure::placed(cleaned || ordered && fits);
         }
         let asked_for = opened && rest.iter().all(|word| is_one_of(word, &[w::DETERMINERS, w::FILLERS]));
         if asked_for || is_activated(rest) || is_instrument(rest, ordered) || is_caused(rest, &following) {
@@ -192,6 +193,15 @@ impl<'a> Around<'a> {
             ordered && ends && rest.last().is_some_and(|last| w::TRAILED.contains(last) || last.starts_with(THING));
         let starts = rest.is_empty() && !self.is_heading();
         Sure::placed(starts || made || joined && ordered || trails || place.form == Form::Coined)
+    }
+
+    /// A clause of the sentence orders to clean up: "refactor it, it is full of …", "there is … in it, please prune it".
+    fn orders_cleaning(&self) -> bool {
+        let clauses = [self.sentence_lead, self.tail].into_iter().flat_map(|text| text.split([',', ';', ':']));
+        let cleans = |rest: &[&str]| manner(rest).rest.first().is_some_and(|first| w::CLEANING.contains(first));
+        clauses
+            .map(|clause| words(clause).collect::<Vec<_>>())
+            .any(|all| cleans(&all) || cleans(after_conjunction(&all)))
     }
 
     /// What follows the keyword, after a comma or colon, asks or tells.
@@ -333,7 +343,9 @@ fn is_stopped(rest: &[&str]) -> bool {
 fn is_asked_about(rest: &[&str]) -> bool {
     let Some(first) = rest.first() else { return false };
     let question = w::AUXILIARIES.contains(first)
-        || w::AUXILIARIES_BEFORE_PRONOUN.contains(first) && rest.get(1).is_some_and(|next| w::PRONOUNS.contains(next));
+        // "Do it with ralph" is an order.
+        || w::AUXILIARIES_BEFORE_PRONOUN.contains(first)
+            && rest.get(1).is_some_and(|next| *next != "it" && w::PRONOUNS.contains(next));
     let when = rest.windows(2).any(|pair| pair[0] == "when" && is_one_of(pair[1], &[w::AUXILIARIES, &["to", "do"]]));
     let topic = rest.iter().rev().find(|word| !w::DETERMINERS.contains(word));
     question

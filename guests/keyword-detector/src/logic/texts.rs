@@ -23,6 +23,13 @@ const CANCELLED: &str = "[MAGIC KEYWORD: CANCEL]\n\
     `omc:cancel`, call it to clear up what is left. Then say in one sentence what was ended, and start nothing new: what else the \
     prompt asks for waits until the user asks again.";
 
+/// The context when a team takes over the approved plan. It has a state of its own, which its skill writes.
+pub const TEAM: &str = "[MAGIC KEYWORD: TEAM]\n\
+    The plan is approved, and the user wants a team to do its work. Read the newest `prd-*.md` in `.omc/plans` and the \
+    `test-spec-*.md` of the same name; the task is the one in the PRD's launch command. If the Skill tool offers `omc:team`, call \
+    it with that task; otherwise split the task into independent pieces, give each to a subagent, and check what comes back \
+    against the test specification.";
+
 const NOT_CANCELLED: &str = "[MAGIC KEYWORD: CANCEL]\n\
     The user cancelled, but the files of this session could not be written. Stop working on every mode of this session, start \
     nothing new, and tell the user that `omc-host cancel` in a terminal ends what is left and says what is wrong.";

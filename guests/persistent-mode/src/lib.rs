@@ -34,7 +34,7 @@ omc_guest::export!(PersistentMode, {
         {"event": "post-tool-use-failure", "order": 200, "when": ["file:/omc/state/sessions/{session}/no-progress-stop-breaker.json"]}
     ],
     "requests": [
-        {"capability": "omc", "scope": ["rw:/omc/state", "ro:/omc/prd.json", "ro:/omc/ultragoal"], "reason": "reads the states of the modes and what they work through, and counts in the states"},
+        {"capability": "omc", "scope": ["rw:/omc/state", "ro:/omc/prd.json", "ro:/omc/todos.json", "ro:/omc/ultragoal"], "reason": "reads the states of the modes and what they work through, and counts in the states"},
         {"capability": "transcript", "reason": "lets go when the context is full, and reads there how full it is"},
         {"capability": "env", "scope": ["OMC_TEAM_WORKER"], "reason": "a worker of a team has a leader who holds it"}
     ]
@@ -113,6 +113,9 @@ fn skill_starts(event: &Event<'_>, store: &Store, session: &SessionId) {
         if let Err(error) = store.confirm_modes(&state_lock::acquire, session, modes, now()) {
             log::warn(&format!("{mode} still awaits confirmation: {}", error.chain()));
         }
+        if let Err(error) = start_anew(store, session, modes) {
+            log::warn(&format!("{mode} still counts as completed: {}", error.chain()));
+        }
     }
     let Some(skill) = ActiveSkill::start(&name, session, now()) else { return };
     let written = store.locked(&state_lock::acquire, session, |store| {
@@ -124,6 +127,17 @@ fn skill_starts(event: &Event<'_>, store: &Store, session: &SessionId) {
     if let Err(error) = written {
         log::warn(&format!("the skill is not protected: {}", error.chain()));
     }
+}
+
+/// What is said of an earlier run of these modes, that it has completed, no longer counts.
+fn start_anew(store: &Store, session: &SessionId, modes: &[Mode]) -> Result<(), omc_state::Error> {
+    let skills = store.read_skills(session);
+    if !modes.iter().any(|&mode| skills.has_completed(mode, now())) {
+        return Ok(());
+    }
+    store.locked(&state_lock::acquire, session, |store| {
+        modes.iter().try_for_each(|&mode| store.clear_tombstone(session, mode))
+    })
 }
 
 /// The tool that started a skill has returned: `cancel` ends everything, and any other skill may be done.

@@ -72,6 +72,8 @@ pub struct SessionState {
     pub pending: Option<Pending>,
     /// A tool that failed a moment ago.
     pub tool_error: Option<ToolError>,
+    /// Items of the project's to-do list that are open, for the words of ultrawork.
+    pub open_todos: u64,
 }
 
 impl SessionState {
@@ -103,6 +105,7 @@ impl SessionState {
             verification: verification.unwrap_or_default(),
             pending: store.read_pending(session, now),
             tool_error: store.read_tool_error(session, now),
+            open_todos: active(Mode::Ultrawork).map_or(0, |_| store.read_todos().open()),
             ..modes
         }
     }
@@ -123,7 +126,7 @@ impl SessionState {
     /// Whether the user, or the work itself, has ended the mode, whatever is left of its state.
     fn is_over(&self, mode: Mode, state: &ModeState, now: Timestamp) -> bool {
         !state.is_active()
-            || self.skills.has_completed(mode, state, now)
+            || self.skills.has_completed(mode, now)
             || self.cancel_signals.iter().any(|signal| signal.covers(mode, state, now))
     }
 

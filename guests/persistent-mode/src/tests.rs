@@ -281,6 +281,24 @@ fn the_skill_of_a_mode_confirms_it() {
 }
 
 #[test]
+fn a_mode_that_starts_anew_has_not_completed() {
+    const LEDGER: &str = "state/sessions/s1/skill-active-state.json";
+    for (skill, held_after) in [("omc:ralph", true), ("omc:autopilot", false), ("other:ralph", false)] {
+        let omc = omc_with_ralph();
+        let done = json!({"completed_at": ago(100_000)});
+        plant(
+            &omc,
+            LEDGER,
+            &json!({"version": 2, "active_skills": {"ralph": done, "team": done}, "support_skill": null}),
+        );
+        assert!(!held(&event(&omc, "stop", &json!({}))), "{skill}");
+        event(&omc, "pre-tool-use", &json!({"tool_name": "Skill", "tool_input": {"skill": skill}}));
+        assert_eq!(held(&event(&omc, "stop", &json!({}))), held_after, "{skill}");
+        assert_eq!(read(&omc, LEDGER)["active_skills"]["team"], done, "{skill}");
+    }
+}
+
+#[test]
 fn a_subagents_skill_confirms_nothing() {
     let omc = tempfile::tempdir().expect("a folder");
     plant(

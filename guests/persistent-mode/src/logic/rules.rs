@@ -40,6 +40,20 @@ const TEAM_STAGES: [&str; 11] = [
 /// Members in which writers of team states keep the stage.
 const TEAM_STAGE_MEMBERS: [&str; 5] = ["phase", "current_phase", "currentStage", "current_stage", "stage"];
 
+/// Members in which ultrawork notes what it is at, the most deliberate first.
+const OBJECTIVE_MEMBERS: [&str; 10] = [
+    "current_objective",
+    "currentObjective",
+    "objective_summary",
+    "objectiveSummary",
+    "task_summary",
+    "taskSummary",
+    "current_task",
+    "currentTask",
+    "active_task",
+    "activeTask",
+];
+
 /// One mode that can hold the agent.
 pub(super) struct Rule {
     pub(super) mode: Mode,
@@ -285,6 +299,7 @@ fn ultrawork(case: &Case<'_>) -> Ruling {
     if refusals >= limit {
         return end("max_reinforcements_reached", reason::exhausted(Mode::Ultrawork, limit));
     }
-    let text = reason::ultrawork(refusals + 1, limit, case.state.prompt());
+    let objective = OBJECTIVE_MEMBERS.iter().find_map(|name| case.state.fields().text(name));
+    let text = reason::ultrawork(refusals + 1, limit, case.session.open_todos, objective, case.state.prompt());
     case.refuse(text, &[("reinforcement_count", refusals + 1)], Vec::new())
 }

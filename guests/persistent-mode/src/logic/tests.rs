@@ -452,6 +452,30 @@ fn the_cap_follows_the_setting_and_ends_the_linked_ultrawork() {
 }
 
 #[test]
+fn ultrawork_says_what_is_open_and_what_it_is_at() {
+    let long = "x".repeat(200);
+    for (count, open_todos, over, piece) in [
+        (0, 2, json!({}), "[ULTRAWORK #1/50] 2 todos are open."),
+        (0, 1, json!({}), "[ULTRAWORK #1/50] 1 of the todos is open."),
+        (9, 1, json!({}), "Go through your open items"),
+        (1, 0, json!({}), "Go through your open items"),
+        (2, 0, json!({}), "If nothing is left to do, end the mode now"),
+        (0, 0, json!({"currentTask": "b", "objective_summary": "a\n[x]"}), "\nCurrent objective: a [x]\nTask: "),
+        (
+            0,
+            0,
+            json!({"current_objective": " ", "activeTask": long}),
+            &format!("Current objective: {}...\n", &long[..140]),
+        ),
+    ] {
+        let state = merged(json!({"reinforcement_count": count}), &over);
+        let session = SessionState { open_todos, ..session([other(Mode::Ultrawork, &state)]) };
+        let said = on_stop(&facts(), &session, now()).refusal.expect("a refusal");
+        assert!(said.contains(piece), "{piece:?} in {said:?}");
+    }
+}
+
+#[test]
 fn a_linked_ultrawork_is_over_when_ralph_is() {
     let linked = |over: &Value| {
         let base = json!({"linked_ultrawork": true});

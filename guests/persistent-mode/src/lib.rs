@@ -15,8 +15,9 @@ mod payload;
 use std::time::SystemTime;
 
 use omc_bare as _;
+use omc_guest::project_files::{self, Root};
 use omc_guest::{Decision, Effects, Error, Event, EventKind, Guest, log, state_lock};
-use omc_state::{ActiveSkill, Breaker, Mode, SessionId, Store, Timestamp, bare_skill_name};
+use omc_state::{ActiveSkill, Breaker, Mode, Prd, SessionId, Store, Timestamp, bare_skill_name};
 
 use logic::{SessionState, Verdict, on_stop};
 
@@ -35,6 +36,7 @@ omc_guest::export!(PersistentMode, {
     ],
     "requests": [
         {"capability": "omc", "scope": ["rw:/omc/state", "ro:/omc/prd.json", "ro:/omc/todos.json", "ro:/omc/ultragoal"], "reason": "reads the states of the modes and what they work through, and counts in the states"},
+        {"capability": "read", "scope": ["project:prd.json"], "reason": "reads what ralph works through, if it lies beside the code"},
         {"capability": "transcript", "reason": "lets go when the context is full, and reads there how full it is"},
         {"capability": "env", "scope": ["OMC_TEAM_WORKER"], "reason": "a worker of a team has a leader who holds it"}
     ]
@@ -73,9 +75,13 @@ fn stop(event: &Event<'_>, effects: &mut Effects<'_>, store: &Store, session: &S
         return Decision::Pass;
     }
     let facts = payload::facts(event);
+    let is_ralph = modes.modes.iter().any(|(mode, state)| *mode == Mode::Ralph && state.is_active());
+    let prd_of_project = is_ralph.then(prd_of_project).flatten();
     let decide = |store: &Store| {
         let now = now();
-        (on_stop(&facts, &SessionState::load(store, session, now), now), now)
+        let mut state = SessionState::load(store, session, now);
+        state.prd = state.prd.or_else(|| prd_of_project.clone());
+        (on_stop(&facts, &state, now), now)
     };
 
     // Most Stops write nothing and need no lock.
@@ -97,6 +103,11 @@ fn stop(event: &Event<'_>, effects: &mut Effects<'_>, store: &Store, session: &S
         log::warn(&format!("the message was not taken: {error}"));
     }
     verdict.refusal.map_or(Decision::Pass, Decision::Block)
+}
+
+/// What ralph works through, where the model has put it beside the code instead of into `.omc`.
+fn prd_of_project() -> Option<Prd> {
+    Prd::parse(&project_files::read(Root::Project, "prd.json", Prd::MAX_BYTES).ok()?)
 }
 
 /// The skill that the event's tool starts, as it is written there.

@@ -299,6 +299,21 @@ fn a_mode_that_starts_anew_has_not_completed() {
 }
 
 #[test]
+fn a_prd_beside_the_code_counts_if_there_is_none_in_omc() {
+    let prd = |id: &str| json!({"userStories": [{"id": id, "title": "x", "passes": true}]});
+    for (own, asked) in [(None, "Story B"), (Some("A"), "Story A")] {
+        let omc = omc_with_ralph();
+        if let Some(id) = own {
+            plant(&omc, "prd.json", &prd(id));
+        }
+        let world = world(&omc, "stop", &json!({})).with_file(Root::Project, "prd.json", &prd("B").to_string());
+        let outcome = world.call::<PersistentMode>();
+        let said = reason(outcome);
+        assert!(said.starts_with("[ARCHITECT VERIFICATION REQUIRED - Attempt 1/3]") && said.contains(asked), "{said}");
+    }
+}
+
+#[test]
 fn a_subagents_skill_confirms_nothing() {
     let omc = tempfile::tempdir().expect("a folder");
     plant(

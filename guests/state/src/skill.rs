@@ -7,7 +7,7 @@
 
 use std::path::{Path, PathBuf};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::{Error, Fields, Mode, SessionId, Store, Timestamp, mode::own_skill_name, session_path, shared_path};
 
@@ -82,6 +82,8 @@ impl ActiveSkill {
         fields.set("reinforcement_count", 0);
         fields.set("max_reinforcements", level.max_refusals);
         fields.set("stale_ttl_ms", level.life_ms);
+        let origin = json!({"written_at": now.to_string(), "mode": "skill-active", "sessionId": session.as_str()});
+        fields.set("_meta", origin);
         Some(Self { fields })
     }
 
@@ -274,7 +276,6 @@ impl Store {
 mod tests {
     use super::*;
     use crate::testing::{ago, fields, now, plant, session, store};
-    use serde_json::json;
 
     const HOUR: i64 = 60 * 60 * 1000;
     const OWN: &str = "state/sessions/s1/skill-active-state.json";

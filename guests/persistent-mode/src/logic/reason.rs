@@ -162,6 +162,18 @@ pub(super) fn autopilot(phase: Option<&str>, task: Option<&str>) -> String {
     compose(&head, task, "Finish this phase, note the next one in the state and go on with it.")
 }
 
+pub(super) fn autoresearch(task: Option<&str>) -> String {
+    compose(
+        "[AUTORESEARCH - STATEFUL MISSION ACTIVE] The mission goes on until its deadline. Keep working.",
+        task,
+        "Make the next experiment, measure it against the best one so far, and note the result in the state.",
+    )
+}
+
+pub(super) fn autoresearch_complete() -> String {
+    "[AUTORESEARCH COMPLETE] The mission's time is over, so it has ended. Its results are in its state.".to_owned()
+}
+
 pub(super) fn ralplan(count: u64, limit: u64, task: Option<&str>) -> String {
     let head = format!(
         "[RALPLAN - CONSENSUS PLANNING | REINFORCEMENT {count}/{limit}] There is no agreed plan yet. Go on planning."

@@ -61,10 +61,11 @@ pub(super) struct Rule {
 }
 
 /// The modes in the order in which they are asked; the first that wants to go on wins, and the others are not touched.
-pub(super) const RULES: [Rule; 8] = [
+pub(super) const RULES: [Rule; 9] = [
     Rule { mode: Mode::Ralph, judge: ralph },
     Rule { mode: Mode::Ultragoal, judge: ultragoal },
     Rule { mode: Mode::Autopilot, judge: autopilot },
+    Rule { mode: Mode::Autoresearch, judge: autoresearch },
     Rule { mode: Mode::Team, judge: team },
     Rule { mode: Mode::OmcTeams, judge: omc_teams },
     Rule { mode: Mode::Ralplan, judge: ralplan },
@@ -220,6 +221,24 @@ fn autopilot(case: &Case<'_>) -> Ruling {
         return end("max_reinforcements_reached", reason::exhausted(Mode::Autopilot, AUTOPILOT_MAX_REFUSALS));
     }
     case.refuse(reason::autopilot(phase, case.state.prompt()), &[("reinforcement_count", refusals + 1)], Vec::new())
+}
+
+/// A mission runs to its deadline; without one it counts like ralph.
+fn autoresearch(case: &Case<'_>) -> Ruling {
+    let fields = case.state.fields();
+    if case.state.is_finished() || case.state.phase().is_some_and(|phase| phase.eq_ignore_ascii_case("stopped")) {
+        return Ruling::Silent;
+    }
+    let runtime = fields.count("max_runtime_ms").and_then(|ms| i64::try_from(ms).ok());
+    let from_start = || Some(case.state.started_at()?.plus_ms(runtime?));
+    if fields.time("deadline_at").or_else(from_start).is_some_and(|deadline| deadline <= case.now) {
+        return end("deadline_reached", reason::autoresearch_complete());
+    }
+    let refusals = case.count("reinforcement_count");
+    if refusals >= case.facts.hard_cap {
+        return end("max_reinforcements_reached", reason::exhausted(Mode::Autoresearch, case.facts.hard_cap));
+    }
+    case.refuse(reason::autoresearch(case.state.prompt()), &[("reinforcement_count", refusals + 1)], Vec::new())
 }
 
 /// The stage in which the team has something to do, if it is in one and nobody has asked it to end.

@@ -151,6 +151,13 @@ fn a_mode_holds_with_its_marker_and_counts() {
             1,
         ),
         (
+            "P93",
+            other(Mode::Autoresearch, &json!({"phase": "running", "deadline_at": ago(-HOUR)})),
+            "[AUTORESEARCH - STATEFUL MISSION ACTIVE]",
+            "reinforcement_count",
+            1,
+        ),
+        (
             "P89",
             other(Mode::Ultragoal, &json!({"current_phase": "executing"})),
             "[ULTRAGOAL #1/50]",
@@ -449,6 +456,26 @@ fn the_cap_follows_the_setting_and_ends_the_linked_ultrawork() {
     // Ralph's end is not that of an ultrawork that somebody started by itself.
     let own = session([ralph(&json!({"iteration": 120})), other(Mode::Ultrawork, &json!({}))]);
     assert!(on_stop(&capped, &own, now()).refusal.is_some_and(|reason| reason.starts_with("[ULTRAWORK")));
+}
+
+#[test]
+fn a_mission_ends_at_its_deadline() {
+    for (over, held, ended) in [
+        (json!({}), true, false),
+        (json!({"deadline_at": ago(-1)}), true, false),
+        (json!({"deadline_at": ago(0)}), false, true),
+        (json!({"max_runtime_ms": 11 * MINUTE}), true, false),
+        (json!({"max_runtime_ms": 10 * MINUTE}), false, true),
+        (json!({"deadline_at": ago(-1), "max_runtime_ms": 1}), true, false),
+        (json!({"reinforcement_count": DEFAULT_HARD_CAP}), false, true),
+        (json!({"phase": "stopped"}), false, false),
+        (json!({"phase": "failed"}), false, false),
+    ] {
+        let verdict = on_stop(&facts(), &session([other(Mode::Autoresearch, &over)]), now());
+        assert_eq!(verdict.refusal.is_some(), held, "{over}");
+        let off = written(&verdict, Mode::Autoresearch).is_some_and(|state| !state.flag("active"));
+        assert_eq!((off, verdict.message.is_some()), (ended, ended), "{over}");
+    }
 }
 
 #[test]

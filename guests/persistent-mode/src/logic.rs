@@ -207,7 +207,8 @@ pub fn on_stop(facts: &StopFacts, state: &SessionState, now: Timestamp) -> Verdi
         if before < limit {
             writes.extend(counted);
             said = Some(match &state.tool_error {
-                Some(error) => format!("{}\n\n{text}", reason::tool_error(error)),
+                // One paragraph, so that it is known as ours as a whole when it is pasted into a prompt.
+                Some(error) => format!("{}\n{text}", reason::tool_error(error)),
                 None => text,
             });
         } else if before == limit {

@@ -124,10 +124,13 @@ impl<'a> Around<'a> {
         keyword.chars().any(is_cjk) || next || previous
     }
 
-    /// The keyword is followed by an order: a verb of work, or an object to work on.
+    /// The keyword is followed by an order: a verb of work, also after "can you", or an object to work on.
     fn starts_order(&self) -> bool {
-        let first = words(self.tail).next();
-        first.is_some_and(|word| is_one_of(word, &[w::WORK, w::ACTIVATE, w::OBJECTS]) || word.starts_with(THING))
+        let following: Vec<&str> = words(self.tail).take(8).collect();
+        let is_verb = |word: &&str| is_one_of(word, &[w::WORK, w::ACTIVATE]);
+        let Manner { rest, opened, .. } = manner(&following);
+        following.first().is_some_and(|word| is_verb(word) || w::OBJECTS.contains(word) || word.starts_with(THING))
+            || opened && rest.first().is_some_and(is_verb)
     }
 
     /// The sentence is a question, and not only one for assent.

@@ -214,7 +214,7 @@ pub(super) const TELLING: &[&str] = &[
     "deletes", "reports", "reported", "reviewed", "thinks", "told", "asked", "likes", "gets", "got", "goes", "went",
     "starts", "started", "finished", "ended", "ends", "died", "dies", "needs", "costs", "eats", "ate", "fixed", "and",
     "helps", "helped", "became", "becomes", "felt", "feels", "gave", "gives", "still", "just", "also", "could",
-    "might", "would", "itself", "stuck", "broken", "failing",
+    "might", "would", "itself", "stuck", "broken", "failing", "detected",
 ];
 
 /// Words of [`TELLING`] that tell only if one of the others follows them.
@@ -252,7 +252,7 @@ pub(super) const CJK_NEGATION_AFTER: &[&str] = &[
     "안 쓰", "안쓰", "안 돌", "안돌", "안 켜", "돌리지", "켜지", "실행하지", "시작하지", "금지", "필요 없", "필요없",
     "끄고", "꺼", "끄기", "중단", "멈춰", "멈추", "중지", "정지", "취소", "대신", "빼고", "제외", "아니라", "아닌",
     "아니고", "종료", "그만", "끝내", "없애", "비활성", "싫", "안 할", "안할", "안 해", "안해",
-    "면 안 ", "면 안돼", "면 안되",
+    "면 안 ", "면 안돼", "면 안되", "안 써", "안써",
     // Japanese.
     "使わな", "使わず", "使うな", "使いたくな", "なしで", "無しで", "なしに", "抜きで", "しないで", "しなくて",
     "するな", "させないで", "やめて", "止めて", "とめて", "停止", "中止", "不要", "要らな", "いらな", "ではなく",

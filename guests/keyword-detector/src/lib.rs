@@ -168,8 +168,8 @@ fn trace(store: &Store, session: &SessionId, start: &Start, modes: &[Mode], now:
     let changes = modes.iter().map(|mode| mode.name());
     let changes =
         changes.map(|name| json!({"agent": "system", "event": "mode_change", "mode_from": "none", "mode_to": name}));
-    let mut lines = keywords.chain(changes).filter_map(|line| line.as_object().cloned());
-    if let Err(error) = lines.try_for_each(|line| store.trace(session, line, now)) {
+    let lines = keywords.chain(changes).filter_map(|line| line.as_object().cloned());
+    if let Err(error) = store.trace(session, lines, now) {
         log::warn(&format!("the start was not traced: {}", error.chain()));
     }
 }

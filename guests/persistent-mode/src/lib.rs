@@ -15,9 +15,8 @@ mod payload;
 use std::time::SystemTime;
 
 use omc_bare as _;
-use omc_guest::project_files::{self, Root};
 use omc_guest::{Decision, Effects, Error, Event, EventKind, Guest, log, state_lock};
-use omc_state::{ActiveSkill, Breaker, Mode, Prd, SessionId, Store, Timestamp, bare_skill_name};
+use omc_state::{ActiveSkill, Breaker, Mode, SessionId, Store, Timestamp, bare_skill_name};
 
 use logic::{SessionState, Verdict, on_stop};
 
@@ -36,7 +35,7 @@ omc_guest::export!(PersistentMode, {
     ],
     "requests": [
         {"capability": "omc", "scope": ["rw:/omc/state", "ro:/omc/prd.json", "ro:/omc/todos.json", "ro:/omc/ultragoal"], "reason": "reads the states of the modes and what they work through, and counts in the states"},
-        {"capability": "read", "scope": ["project:prd.json"], "reason": "reads what ralph works through, if it lies beside the code"},
+        {"capability": "read", "scope": ["project:prd.json", "project:.claude/todos.json", "agent:tasks/*/*.json"], "reason": "reads what ralph works through, if it lies beside the code, and counts what the agent's own lists have open"},
         {"capability": "transcript", "reason": "lets go when the context is full, and reads there how full it is"},
         {"capability": "env", "scope": ["OMC_TEAM_WORKER"], "reason": "a worker of a team has a leader who holds it"}
     ]
@@ -75,12 +74,14 @@ fn stop(event: &Event<'_>, effects: &mut Effects<'_>, store: &Store, session: &S
         return Decision::Pass;
     }
     let facts = payload::facts(event);
-    let is_ralph = modes.modes.iter().any(|(mode, state)| *mode == Mode::Ralph && state.is_active());
-    let prd_of_project = is_ralph.then(prd_of_project).flatten();
+    let is_on = |wanted| modes.modes.iter().any(|(mode, state)| *mode == wanted && state.is_active());
+    let prd_of_project = is_on(Mode::Ralph).then(payload::prd_of_project).flatten();
+    let lists = if is_on(Mode::Ultrawork) && !is_on(Mode::Ralph) { payload::open_items(session) } else { 0 };
     let decide = |store: &Store| {
         let now = now();
         let mut state = SessionState::load(store, session, now);
         state.prd = state.prd.or_else(|| prd_of_project.clone());
+        state.open_todos += lists;
         (on_stop(&facts, &state, now), now)
     };
 
@@ -103,11 +104,6 @@ fn stop(event: &Event<'_>, effects: &mut Effects<'_>, store: &Store, session: &S
         log::warn(&format!("the message was not taken: {error}"));
     }
     verdict.refusal.map_or(Decision::Pass, Decision::Block)
-}
-
-/// What ralph works through, where the model has put it beside the code instead of into `.omc`.
-fn prd_of_project() -> Option<Prd> {
-    Prd::parse(&project_files::read(Root::Project, "prd.json", Prd::MAX_BYTES).ok()?)
 }
 
 /// The skill that the event's tool starts, as it is written there.

@@ -2,6 +2,7 @@
 
 use std::{fs, path::Path};
 
+use omc_guest::project_files::Root;
 use omc_guest::testing::{Outcome, World};
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -296,6 +297,22 @@ fn a_mode_that_starts_anew_has_not_completed() {
         assert_eq!(held(&event(&omc, "stop", &json!({}))), held_after, "{skill}");
         assert_eq!(read(&omc, LEDGER)["active_skills"]["team"], done, "{skill}");
     }
+}
+
+#[test]
+fn ultrawork_counts_what_all_lists_have_open() {
+    let omc = tempfile::tempdir().expect("a folder");
+    plant(&omc, ULTRAWORK, &ralph("s1", &[]));
+    plant(&omc, "todos.json", &json!([{"status": "pending"}, {"status": "completed"}]));
+    let task = |status: &str| json!({"id": "1", "status": status}).to_string();
+    let world = world(&omc, "stop", &json!({}))
+        .with_file(Root::Project, ".claude/todos.json", "{\"todos\": [{\"status\": \"in_progress\"}]}")
+        .with_file(Root::Agent, "tasks/s1/1.json", &task("pending"))
+        .with_file(Root::Agent, "tasks/s1/2.json", &task("in_progress"))
+        .with_file(Root::Agent, "tasks/s1/3.json", &task("completed"))
+        .with_file(Root::Agent, "tasks/s1/4.json", "{")
+        .with_file(Root::Agent, "tasks/s2/1.json", &task("pending"));
+    assert!(reason(world.call::<PersistentMode>()).starts_with("[ULTRAWORK #1/50] 4 todos are open."));
 }
 
 #[test]

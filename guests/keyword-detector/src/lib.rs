@@ -15,10 +15,10 @@ use std::time::SystemTime;
 
 use omc_bare as _;
 use omc_guest::{Decision, Effects, Error, Event, EventKind, Guest, environment, log, settings, state_lock};
-use omc_state::{Mode, NewMode, SessionId, Store, Timestamp};
+use omc_state::{Invocation, Mode, NewMode, SessionId, Store, Timestamp};
 use serde_json::json;
 
-use logic::{Activation, Detection, Invocation, Keyword, Settings, Start, TEAM, activate, cancelled, detect, started};
+use logic::{Activation, Detection, Keyword, Settings, Start, activate, cancelled, detect, started, team};
 
 /// Ralph's first limit of iterations where the host knows no setting: the original's.
 const MAX_ITERATIONS: u64 = 100;
@@ -49,20 +49,20 @@ impl Guest for KeywordDetector {
         let session = event.session_id().as_deref().and_then(SessionId::parse);
         let plan_is_approved =
             |lane| session.as_ref().is_some_and(|session| approved_plan::exists(&store, session, lane));
-        let invocation = if event.agent() == "codex" { Invocation::Dollar } else { Invocation::Slash };
+        let invocation = Invocation::of_agent(&event.agent());
         match detect(&prompt, &Settings { invocation, ..user_settings() }, plan_is_approved) {
             Detection::Nothing => {}
             Detection::Cancel => {
                 let ended = session.is_none_or(|session| cancel(&store, &session));
-                effects.add_context(cancelled(ended))?;
+                effects.add_context(&cancelled(ended, invocation))?;
             }
-            Detection::Team => effects.add_context(TEAM)?,
+            Detection::Team => effects.add_context(&team(invocation))?,
             Detection::Start(mut start) => {
                 if let Some(session) = &session {
                     let project_path = event.project_root().or_else(|| event.cwd());
                     begin(&store, session, project_path.as_deref(), &mut start);
                 }
-                effects.add_context(&started(&start))?;
+                effects.add_context(&started(&start, invocation))?;
             }
         }
         Ok(Decision::Pass)

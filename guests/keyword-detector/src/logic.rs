@@ -22,9 +22,10 @@ mod words;
 mod work;
 
 pub use activation::{Activation, activate};
-pub use invocation::Invocation;
 pub use keywords::{Keyword, Sort};
-pub use texts::{TEAM, cancelled, started};
+pub use texts::{cancelled, started, team};
+
+use omc_state::Invocation;
 
 use context::Context;
 use invocation::Opening;

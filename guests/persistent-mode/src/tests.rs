@@ -77,6 +77,15 @@ fn every_stop_counts_also_the_one_after_a_refusal() {
 }
 
 #[test]
+fn codex_reads_its_own_command() {
+    let omc = omc_with_ralph();
+    let mut world = world(&omc, "stop", &json!({}));
+    "codex".clone_into(&mut world.agent);
+    let reason = reason(world.call::<PersistentMode>());
+    assert!(reason.contains("end the mode with $cancel; ") && !reason.contains(":cancel"), "{reason}");
+}
+
+#[test]
 fn without_a_state_nothing_is_said_read_or_made() {
     let omc = tempfile::tempdir().expect("a folder");
     for kind in
@@ -327,6 +336,35 @@ fn a_prd_beside_the_code_counts_if_there_is_none_in_omc() {
         let outcome = world.call::<PersistentMode>();
         let said = reason(outcome);
         assert!(said.starts_with("[ARCHITECT VERIFICATION REQUIRED - Attempt 1/3]") && said.contains(asked), "{said}");
+    }
+}
+
+#[test]
+fn in_codex_reading_the_skill_of_a_mode_confirms_it() {
+    for (agent, tool, command, confirmed) in [
+        ("codex", "Bash", json!("cat /home/me/.agents/skills/omc/ralph/SKILL.md"), true),
+        ("codex", "Bash", json!("sed -n '1,200p' \"skills/ralph/SKILL.md\""), true),
+        ("codex", "Bash", json!("cd ~/.agents/skills/omc && cat cancel/SKILL.md ralph/SKILL.md"), true),
+        ("codex", "shell", json!(["bash", "-lc", "cat skills/ralph/SKILL.md"]), true),
+        ("codex", "Bash", json!("cat skills/ultrawork/SKILL.md"), false),
+        ("codex", "Bash", json!("cat skills/not-ralph/SKILL.md"), false),
+        ("codex", "Bash", json!("grep -r ralph skills/*/SKILL.md"), false),
+        ("codex", "Bash", json!("cat /SKILL.md"), false),
+        ("codex", "Bash", json!("cat skills/ralph/README.md"), false),
+        ("codex", "Bash", Value::Null, false),
+        ("claude", "Bash", json!("cat skills/ralph/SKILL.md"), false),
+    ] {
+        let omc = tempfile::tempdir().expect("a folder");
+        let waiting =
+            ralph("s1", &[("awaiting_confirmation", json!(true)), ("awaiting_confirmation_set_at", json!(ago(1_000)))]);
+        plant(&omc, RALPH, &waiting);
+        let reading = json!({"tool_name": tool, "tool_input": {"command": command}});
+        let mut world = world(&omc, "pre-tool-use", &reading);
+        agent.clone_into(&mut world.agent);
+        let outcome = world.call::<PersistentMode>();
+        assert_eq!(outcome.decision, Ok(Decision::Pass));
+        assert_eq!(read(&omc, RALPH).get("awaiting_confirmation").is_none(), confirmed, "{agent} {command}");
+        assert!(!omc.path().join(SKILL).exists(), "what is read is not at work by that: {command}");
     }
 }
 

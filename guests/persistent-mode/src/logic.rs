@@ -155,10 +155,8 @@ pub struct Verdict {
 pub enum Write {
     /// The mode's new state.
     Mode(Mode, ModeState),
-    /// A breaker's new count.
+    /// A breaker's new count; 0 lets it start anew.
     Breaker(Breaker, u64),
-    /// A breaker that starts anew.
-    ClearBreaker(Breaker),
     /// The skill at work, after it held the agent once more.
     Skill(ActiveSkill),
     /// The skill is no longer at work.
@@ -181,7 +179,6 @@ impl Write {
         match self {
             Self::Mode(mode, state) => store.write_mode(session, *mode, state),
             Self::Breaker(breaker, count) => store.write_breaker(session, *breaker, *count, now),
-            Self::ClearBreaker(breaker) => store.clear_breaker(session, *breaker),
             Self::Skill(skill) => store.update_skill(session, skill),
             Self::EndSkill => store.end_active_skill(session),
             Self::Verification(verification) => store.write_verification(session, verification),
@@ -270,9 +267,9 @@ fn ask_modes(facts: &StopFacts, state: &SessionState, now: Timestamp) -> Wishes 
         }
         match (rule.judge)(&rules::Case { state: found, session: state, facts, now }) {
             Ruling::Silent => {}
-            Ruling::Rest(breaker) => wishes.writes.push(Write::ClearBreaker(breaker)),
+            Ruling::Rest(breaker) => wishes.writes.push(Write::Breaker(breaker, 0)),
             Ruling::LetGo { message, breaker } => {
-                wishes.writes.push(Write::ClearBreaker(breaker));
+                wishes.writes.push(Write::Breaker(breaker, 0));
                 wishes.ended.push(message);
             }
             Ruling::Refuse { text, state, also } => {

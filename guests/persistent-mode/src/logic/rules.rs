@@ -281,7 +281,7 @@ fn ralplan(case: &Case<'_>) -> Ruling {
         return Ruling::End {
             why: "stop_breaker_exhausted",
             message: reason::ralplan_breaker(RALPLAN_MAX_REFUSALS),
-            also: vec![Write::ClearBreaker(Breaker::Ralplan)],
+            also: vec![Write::Breaker(Breaker::Ralplan, 0)],
         };
     }
     let text = reason::ralplan(refusals + 1, RALPLAN_MAX_REFUSALS, case.state.prompt());

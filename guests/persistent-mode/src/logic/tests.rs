@@ -82,7 +82,6 @@ fn written(verdict: &Verdict, wanted: Mode) -> Option<&Fields> {
 fn breaker(verdict: &Verdict, wanted: Breaker) -> Option<u64> {
     verdict.writes.iter().find_map(|write| match write {
         Write::Breaker(breaker, count) if *breaker == wanted => Some(*count),
-        Write::ClearBreaker(breaker) if *breaker == wanted => Some(0),
         _ => None,
     })
 }

@@ -225,7 +225,7 @@ pub(super) const TELLING_ADVERBS: &[&str] = &[
 /// Nouns after a keyword of which the keyword is only the name.
 pub(super) const TOPIC_NOUNS: &[&str] = &[
     "docs", "documentation", "settings", "config", "configuration", "button", "banner", "label", "logs", "log",
-    "icon", "keyword", "keywords", "hook", "hooks", "plugin", "tutorial", "guide", "article", "feature", "features", "users",
+    "icon", "keyword", "keywords", "hook", "hooks", "plugin", "tutorial", "guide", "article", "features", "users",
     "pricing", "cost", "costs", "explained", "explanation", "meaning", "faq", "vs", "versus", "compared",
     "definition", "variable", "class", "function", "not", "no", "off", "bug", "bugs", "issues", "problem", "problems",
     "crash", "crashes",

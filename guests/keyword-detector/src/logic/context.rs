@@ -58,6 +58,9 @@ impl<'a> Context<'a> {
         }
         let around = Around::new(lower, start, end);
         work::spend(4 * REACH);
+        if place.keyword == Keyword::Cancel && !bare_quote && around.is_interjection() {
+            return true;
+        }
         let sure = if around.is_cjk(&lower[place.start..place.end]) { around.judge_cjk() } else { around.judge(place) };
         match sure {
             Sure::No => false,
@@ -139,6 +142,12 @@ impl<'a> Around<'a> {
         let asked = &self.tail[..mark];
         let last_clause = asked[last_break(asked, breaks_clause)..].trim();
         asked.len() == last_clause.len() || !w::TAGS.contains(&last_clause)
+    }
+
+    /// The keyword is the first clause of its sentence, alone: "cancelomc, why is it still running?".
+    fn is_interjection(&self) -> bool {
+        let first = words(self.sentence_lead).all(|word| is_one_of(word, &[w::FILLERS])) && !self.is_heading();
+        first && matches!(self.clause_tail.trim(), "," | ";" | "，" | "；" | "、" | "—" | "–" | "-" | "…")
     }
 
     fn is_heading(&self) -> bool {

@@ -198,13 +198,14 @@ impl<'a> Around<'a> {
             return Sure::No;
         }
         let made = matches!(place.keyword.sort(), Sort::Planning | Sort::Skill | Sort::Block) && is_made(rest);
+        let wished = place.keyword.sort() == Sort::Block && is_wished(rest, &following);
         let last = rest.iter().rev().find(|word| !w::DETERMINERS.contains(word));
         let joined = last.is_some_and(|last| ["and", "plus", "&", "or", "also"].contains(last));
         let ends = following.iter().all(|word| is_one_of(word, &[w::FILLERS, &["mode"]]));
         let trails =
             ordered && ends && rest.last().is_some_and(|last| w::TRAILED.contains(last) || last.starts_with(THING));
         let starts = rest.is_empty() && !self.is_heading();
-        Sure::placed(starts || made || joined && ordered || trails || place.form == Form::Coined)
+        Sure::placed(starts || made || wished || joined && ordered || trails || place.form == Form::Coined)
     }
 
     /// A clause of the sentence orders to clean up: "refactor it, it is full of …", "there is … in it, please prune it".
@@ -230,6 +231,7 @@ impl<'a> Around<'a> {
         match *words(self.tail).take(2).collect::<Vec<_>>() {
             ["which" | "whether" | "why", _] => true,
             ["how", next] => ["to", "should", "can", "could", "we"].contains(&next),
+            ["what", next] => ["to", "if", "should", "can", "could", "would", "might"].contains(&next),
             _ => false,
         }
     }
@@ -394,6 +396,14 @@ fn is_activated(rest: &[&str]) -> bool {
 fn is_made(rest: &[&str]) -> bool {
     let verb = rest.iter().rposition(|word| !w::DETERMINERS.contains(word));
     verb.is_some_and(|verb| verb + 1 < rest.len() && w::MAKE.contains(&rest[verb]) && (verb == 0 || is_order(rest)))
+}
+
+/// "a quick code review of …": an indefinite thing, as one asks for it.
+fn is_wished(rest: &[&str], following: &[&str]) -> bool {
+    let Some((first, rest)) = rest.split_first() else { return false };
+    ["a", "an", "another"].contains(first)
+        && rest.iter().all(|word| w::DETERMINERS.contains(word))
+        && following.first().is_none_or(|word| ["of", "for", "on", "in", "please"].contains(word))
 }
 
 /// "with ralph", as the tool of an order or alone.

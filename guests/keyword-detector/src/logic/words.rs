@@ -228,7 +228,7 @@ pub(super) const TOPIC_NOUNS: &[&str] = &[
     "icon", "keyword", "keywords", "hook", "hooks", "plugin", "tutorial", "guide", "article", "features", "users",
     "pricing", "cost", "costs", "explained", "explanation", "meaning", "faq", "vs", "versus", "compared",
     "definition", "variable", "class", "function", "not", "no", "off", "bug", "bugs", "issues", "problem", "problems",
-    "crash", "crashes",
+    "crash", "crashes", "comment", "comments",
 ];
 
 /// Modal verbs: with "not" they deny.

@@ -108,12 +108,12 @@ mod tests {
             (root.path().join("-home-u-shop"), root.path().join("-home-u-shop--claude-worktrees-feat"));
         std::fs::create_dir(&began).unwrap();
         std::fs::write(began.join("t.jsonl"), "old\n").unwrap();
-        assert_eq!(tail(moved.join("t.jsonl").to_str(), 100), Ok("old\n".to_owned()));
+        assert_eq!(tail(moved.join("t.jsonl").to_str(), 100).unwrap(), "old\n");
         assert!(tail(moved.join("u.jsonl").to_str(), 100).is_err());
         assert!(tail(root.path().join("--claude-worktrees-feat/t.jsonl").to_str(), 100).is_err());
         std::fs::create_dir(&moved).unwrap();
         std::fs::write(moved.join("t.jsonl"), "new\n").unwrap();
-        assert_eq!(tail(moved.join("t.jsonl").to_str(), 100), Ok("new\n".to_owned()));
+        assert_eq!(tail(moved.join("t.jsonl").to_str(), 100).unwrap(), "new\n");
     }
 
     #[test]

@@ -11,7 +11,7 @@ use std::{
 
 use omc_state::{Mode, SessionId, Store};
 
-use crate::logic::plan;
+use crate::logic::plan::{self, Lane};
 
 /// Most entries of the folder of plans that are looked at.
 const MAX_LISTED: usize = 256;
@@ -19,15 +19,15 @@ const MAX_LISTED: usize = 256;
 /// Longest document that is read, in bytes: plans of people have some ten kilobytes.
 const MAX_DOCUMENT_BYTES: u64 = 256 * 1024;
 
-/// Whether the session's planning is over and its newest plan is complete and starts its work with ralph.
-pub(crate) fn exists(store: &Store, session: &SessionId) -> bool {
+/// Whether the session's planning is over and its newest plan is complete and starts its work in this lane.
+pub(crate) fn exists(store: &Store, session: &SessionId, lane: Lane) -> bool {
     let Ok(Some(state)) = store.read_mode(session, Mode::Ralplan) else { return false };
     let phases = ["current_phase", "phase", "status"];
     let over = phases.iter().filter_map(|name| state.fields().text(name)).any(plan::is_over);
-    !state.is_active() && over && newest_plan_is_ready(&omc_guest::omc_dir().join("plans"))
+    !state.is_active() && over && newest_plan_is_ready(&omc_guest::omc_dir().join("plans"), lane)
 }
 
-fn newest_plan_is_ready(folder: &Path) -> bool {
+fn newest_plan_is_ready(folder: &Path, lane: Lane) -> bool {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten().take(MAX_LISTED);
     let newest = entries
         .filter_map(|entry| {
@@ -40,7 +40,7 @@ fn newest_plan_is_ready(folder: &Path) -> bool {
     newest.is_some_and(|(_, subject)| {
         let prd = read(&folder.join(format!("prd-{subject}.md")));
         let test_spec = read(&folder.join(format!("test-spec-{subject}.md")));
-        prd.zip(test_spec).is_some_and(|(prd, test_spec)| plan::is_ready(&prd, &test_spec))
+        prd.zip(test_spec).is_some_and(|(prd, test_spec)| plan::is_ready(&prd, &test_spec, lane))
     })
 }
 

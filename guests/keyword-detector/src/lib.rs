@@ -3,7 +3,7 @@
 //! On a prompt of the user [`logic::detect`] says what it asks for. The modes that start get their states, under the session's
 //! lock, before the model is told, and a mode whose state cannot be written does not start; the Stop guard (persistent-mode) holds
 //! the agent to them. A cancel leaves its signal first
-//! and then ends every mode of the session.
+//! and then ends every mode of the session. What started is also noted in the session's trace, for people.
 //!
 //! Prompts of subagents and of team workers are their leader's words and start nothing. Without a usable session id nothing is
 //! read or written, and only the text is given.
@@ -16,8 +16,9 @@ use std::time::SystemTime;
 use omc_bare as _;
 use omc_guest::{Decision, Effects, Error, Event, EventKind, Guest, environment, log, settings, state_lock};
 use omc_state::{Invocation, Mode, NewMode, SessionId, Store, Timestamp};
+use serde_json::json;
 
-use logic::{Activation, Detection, Keyword, Settings, Start, activate, cancelled, detect, started};
+use logic::{Activation, Detection, Keyword, Settings, Start, activate, cancelled, detect, started, team};
 
 /// Ralph's first limit of iterations where the host knows no setting: the original's.
 const MAX_ITERATIONS: u64 = 100;
@@ -46,7 +47,8 @@ impl Guest for KeywordDetector {
         }
         let store = Store::new(&omc_guest::omc_dir());
         let session = event.session_id().as_deref().and_then(SessionId::parse);
-        let plan_is_approved = || session.as_ref().is_some_and(|session| approved_plan::exists(&store, session));
+        let plan_is_approved =
+            |lane| session.as_ref().is_some_and(|session| approved_plan::exists(&store, session, lane));
         let invocation = Invocation::of_agent(&event.agent());
         match detect(&prompt, &Settings { invocation, ..user_settings() }, plan_is_approved) {
             Detection::Nothing => {}
@@ -54,6 +56,7 @@ impl Guest for KeywordDetector {
                 let ended = session.is_none_or(|session| cancel(&store, &session));
                 effects.add_context(&cancelled(ended, invocation))?;
             }
+            Detection::Team => effects.add_context(&team(invocation))?,
             Detection::Start(mut start) => {
                 if let Some(session) = &session {
                     let project_path = event.project_root().or_else(|| event.cwd());
@@ -119,7 +122,12 @@ fn begin(store: &Store, session: &SessionId, project_path: Option<&str>, start: 
         max_iterations: settings::get("ralph.maxIterations").unwrap_or(MAX_ITERATIONS),
         with_ralph,
     };
-    match store.locked(&state_lock::acquire, session, |store| write_states(store, &modes, &activation)) {
+    let written = store.locked(&state_lock::acquire, session, |store| {
+        write_states(store, &modes, &activation)?;
+        trace(store, session, start, &modes, now);
+        Ok(())
+    });
+    match written {
         Ok(()) => log::info(&format!("started: {}", names(&modes))),
         Err(error) => {
             log::warn(&format!("not started, as not every state could be written: {}", error.chain()));
@@ -151,6 +159,19 @@ fn write_states(store: &Store, modes: &[Mode], activation: &Activation<'_>) -> R
         }
     }
     written
+}
+
+/// Notes the keywords and the modes that they started. Nothing depends on it.
+fn trace(store: &Store, session: &SessionId, start: &Start, modes: &[Mode], now: Timestamp) {
+    let keywords = start.modes.iter().chain(&start.blocks).map(|keyword| keyword.name());
+    let keywords = keywords.map(|name| json!({"agent": "system", "event": "keyword_detected", "keyword": name}));
+    let changes = modes.iter().map(|mode| mode.name());
+    let changes =
+        changes.map(|name| json!({"agent": "system", "event": "mode_change", "mode_from": "none", "mode_to": name}));
+    let lines = keywords.chain(changes).filter_map(|line| line.as_object().cloned());
+    if let Err(error) = store.trace(session, lines, now) {
+        log::warn(&format!("the start was not traced: {}", error.chain()));
+    }
 }
 
 fn names(modes: &[Mode]) -> String {

@@ -23,13 +23,14 @@ mod work;
 
 pub use activation::{Activation, activate};
 pub use keywords::{Keyword, Sort};
-pub use texts::{cancelled, started};
+pub use texts::{cancelled, started, team};
 
 use omc_state::Invocation;
 
 use context::Context;
 use invocation::Opening;
 use keywords::ROWS;
+use plan::Lane;
 
 /// What the user and their agent settled about keywords.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -57,6 +58,8 @@ pub enum Detection {
     Nothing,
     /// The end of every mode of the session.
     Cancel,
+    /// The work of the approved plan, by a team.
+    Team,
     /// Something starts.
     Start(Start),
 }
@@ -103,13 +106,18 @@ const REVIEW_MENU: &[&[&str]] =
 
 /// What the prompt asks for.
 ///
-/// `plan_is_approved` is asked only if it matters: whether a plan waits for the word to start its work.
-pub fn detect(prompt: &str, settings: &Settings, plan_is_approved: impl FnOnce() -> bool) -> Detection {
+/// `plan_is_approved` is asked only if it matters: whether a plan waits for the word to start its work in this way.
+pub fn detect(prompt: &str, settings: &Settings, plan_is_approved: impl FnOnce(Lane) -> bool) -> Detection {
     let prompt = text::excerpt(prompt);
     let text = sanitize::sanitize(&prompt);
     let opening = invocation::opening(&text.request, settings.invocation);
     if opening == Opening::Delegation {
         return Detection::Nothing;
+    }
+    let go_ahead = plan::go_ahead(&text.request);
+    if go_ahead == Some(Lane::Team) {
+        // Without a plan the word is no keyword.
+        return if plan_is_approved(Lane::Team) { Detection::Team } else { Detection::Nothing };
     }
     let found = keywords::find(&text);
     let mut around = None;
@@ -152,10 +160,11 @@ pub fn detect(prompt: &str, settings: &Settings, plan_is_approved: impl FnOnce()
         && !asked_for.contains(&Keyword::Ralplan)
         && enabled(&Keyword::Ralplan)
         && gate::is_vague(&text.request, settings.gate_words)
-        && !(plan::is_go_ahead(&text.request) && plan_is_approved());
+        && !(go_ahead == Some(Lane::Ralph) && plan_is_approved(Lane::Ralph));
     if gated {
         start.redirected = asked_for.extract_if(.., |keyword| keyword.sort() == Sort::Execution).collect();
         asked_for.push(Keyword::Ralplan);
+        asked_for.sort_unstable();
     }
     start.blocks = BLOCK_ORDER.iter().copied().filter(|block| asked_for.contains(block)).collect();
     start.modes = asked_for.into_iter().filter(|keyword| keyword.sort() != Sort::Block).collect();

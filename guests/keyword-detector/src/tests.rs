@@ -99,6 +99,15 @@ fn ralph_writes_its_state_and_an_ultrawork_that_ends_with_it() {
     let ultrawork = read(&omc, ULTRAWORK);
     assert_eq!(ultrawork["linked_to_ralph"], true);
     assert_eq!(ultrawork["started_at"], ralph["started_at"]);
+    let trace = fs::read_to_string(omc.path().join("state/agent-replay-s1.jsonl")).expect("a trace");
+    let lines = trace.lines().map(|line| serde_json::from_str::<Value>(line).expect("JSON"));
+    let events: Vec<_> = lines
+        .map(|line| {
+            let what = line.get("keyword").or_else(|| line.get("mode_to"));
+            format!("{} {}", line["event"], what.expect("a name")).replace('"', "")
+        })
+        .collect();
+    assert_eq!(events, ["keyword_detected ralph", "mode_change ralph", "mode_change ultrawork"]);
 }
 
 #[test]
@@ -343,6 +352,11 @@ fn the_word_after_an_approved_plan_passes_the_gate() {
         let outcome = send(&omc, "ralph please");
         assert_eq!(outcome.context[0].contains("[RALPLAN GATE]"), gated, "{what}");
         assert_eq!(exists(&omc, RALPH), !gated, "{what}");
+        assert!(send(&omc, "team please").context.is_empty(), "{what}: it is ralph's plan");
+        fs::write(omc.path().join("plans/prd-shop.md"), prd.replace("omc ralph", "omc team")).expect("a file");
+        let outcome = send(&omc, "team please");
+        let told = outcome.context.iter().any(|text| text.starts_with("[MAGIC KEYWORD: TEAM]\n"));
+        assert_eq!(told, !gated, "{what}: {:?}", outcome.context);
     }
 }
 

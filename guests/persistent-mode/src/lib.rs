@@ -35,7 +35,8 @@ omc_guest::export!(PersistentMode, {
         {"event": "post-tool-use-failure", "order": 200, "when": ["file:/omc/state/sessions/{session}/no-progress-stop-breaker.json"]}
     ],
     "requests": [
-        {"capability": "omc", "scope": ["rw:/omc/state", "ro:/omc/prd.json", "ro:/omc/ultragoal"], "reason": "reads the states of the modes and what they work through, and counts in the states"},
+        {"capability": "omc", "scope": ["rw:/omc/state", "ro:/omc/prd.json", "ro:/omc/todos.json", "ro:/omc/ultragoal"], "reason": "reads the states of the modes and what they work through, and counts in the states"},
+        {"capability": "read", "scope": ["project:prd.json", "project:.claude/todos.json", "agent:tasks/*/*.json"], "reason": "reads what ralph works through, if it lies beside the code, and counts what the agent's own lists have open"},
         {"capability": "transcript", "reason": "lets go when the context is full, and reads there how full it is"},
         {"capability": "env", "scope": ["OMC_TEAM_WORKER"], "reason": "a worker of a team has a leader who holds it"}
     ]
@@ -74,9 +75,15 @@ fn stop(event: &Event<'_>, effects: &mut Effects<'_>, store: &Store, session: &S
         return Decision::Pass;
     }
     let facts = payload::facts(event);
+    let is_on = |wanted| modes.modes.iter().any(|(mode, state)| *mode == wanted && state.is_active());
+    let prd_of_project = is_on(Mode::Ralph).then(payload::prd_of_project).flatten();
+    let lists = if is_on(Mode::Ultrawork) && !is_on(Mode::Ralph) { payload::open_items(session) } else { 0 };
     let decide = |store: &Store| {
         let now = now();
-        (on_stop(&facts, &SessionState::load(store, session, now), now), now)
+        let mut state = SessionState::load(store, session, now);
+        state.prd = state.prd.or_else(|| prd_of_project.clone());
+        state.open_todos += lists;
+        (on_stop(&facts, &state, now), now)
     };
 
     // Most Stops write nothing and need no lock.
@@ -124,6 +131,9 @@ fn skill_starts(event: &Event<'_>, store: &Store, session: &SessionId) {
         return skills_read(event).iter().for_each(|name| confirm(name, store, session));
     };
     confirm(&name, store, session);
+    if let Err(error) = start_anew(&name, store, session) {
+        log::warn(&format!("the mode still counts as completed: {}", error.chain()));
+    }
     let Some(skill) = ActiveSkill::start(&name, session, now()) else { return };
     let written = store.locked(&state_lock::acquire, session, |store| {
         let skills = store.read_skills(session);
@@ -134,6 +144,18 @@ fn skill_starts(event: &Event<'_>, store: &Store, session: &SessionId) {
     if let Err(error) = written {
         log::warn(&format!("the skill is not protected: {}", error.chain()));
     }
+}
+
+/// What is said of an earlier run of the mode that has this skill, that it has completed, no longer counts.
+fn start_anew(skill: &str, store: &Store, session: &SessionId) -> Result<(), omc_state::Error> {
+    let modes = modes_of_skill(skill);
+    let skills = store.read_skills(session);
+    if !modes.iter().any(|&mode| skills.has_completed(mode, now())) {
+        return Ok(());
+    }
+    store.locked(&state_lock::acquire, session, |store| {
+        modes.iter().try_for_each(|&mode| store.clear_tombstone(session, mode))
+    })
 }
 
 /// The tool that started a skill has returned: `cancel` ends everything, and any other skill may be done.
@@ -153,11 +175,17 @@ fn skill_returned(event: &Event<'_>, store: &Store, session: &SessionId) {
 
 /// Ends the wait for a confirmation of the mode that has this skill.
 fn confirm(skill: &str, store: &Store, session: &SessionId) {
-    let Some(mode) = Mode::from_skill(skill) else { return };
-    // Ralph's keyword starts ultrawork with it.
-    let modes: &[Mode] = if mode == Mode::Ralph { &[Mode::Ralph, Mode::Ultrawork] } else { &[mode] };
-    if let Err(error) = store.confirm_modes(&state_lock::acquire, session, modes, now()) {
-        log::warn(&format!("{mode} still awaits confirmation: {}", error.chain()));
+    let modes = modes_of_skill(skill);
+    if let Err(error) = store.confirm_modes(&state_lock::acquire, session, &modes, now()) {
+        log::warn(&format!("the mode still awaits confirmation: {}", error.chain()));
+    }
+}
+
+/// The modes that this skill starts, if it is that of one. Ralph's keyword starts ultrawork with it.
+fn modes_of_skill(skill: &str) -> Vec<Mode> {
+    match Mode::from_skill(skill) {
+        Some(Mode::Ralph) => vec![Mode::Ralph, Mode::Ultrawork],
+        mode => mode.into_iter().collect(),
     }
 }
 

@@ -74,6 +74,8 @@ pub struct SessionState {
     pub pending: Option<Pending>,
     /// A tool that failed a moment ago.
     pub tool_error: Option<ToolError>,
+    /// Items of the project's to-do list that are open, for the words of ultrawork.
+    pub open_todos: u64,
 }
 
 impl SessionState {
@@ -105,6 +107,7 @@ impl SessionState {
             verification: verification.unwrap_or_default(),
             pending: store.read_pending(session, now),
             tool_error: store.read_tool_error(session, now),
+            open_todos: active(Mode::Ultrawork).map_or(0, |_| store.read_todos().open()),
             ..modes
         }
     }
@@ -125,7 +128,7 @@ impl SessionState {
     /// Whether the user, or the work itself, has ended the mode, whatever is left of its state.
     fn is_over(&self, mode: Mode, state: &ModeState, now: Timestamp) -> bool {
         !state.is_active()
-            || self.skills.has_completed(mode, state, now)
+            || self.skills.has_completed(mode, now)
             || self.cancel_signals.iter().any(|signal| signal.covers(mode, state, now))
     }
 
@@ -152,10 +155,8 @@ pub struct Verdict {
 pub enum Write {
     /// The mode's new state.
     Mode(Mode, ModeState),
-    /// A breaker's new count.
+    /// A breaker's new count; 0 lets it start anew.
     Breaker(Breaker, u64),
-    /// A breaker that starts anew.
-    ClearBreaker(Breaker),
     /// The skill at work, after it held the agent once more.
     Skill(ActiveSkill),
     /// The skill is no longer at work.
@@ -178,7 +179,6 @@ impl Write {
         match self {
             Self::Mode(mode, state) => store.write_mode(session, *mode, state),
             Self::Breaker(breaker, count) => store.write_breaker(session, *breaker, *count, now),
-            Self::ClearBreaker(breaker) => store.clear_breaker(session, *breaker),
             Self::Skill(skill) => store.update_skill(session, skill),
             Self::EndSkill => store.end_active_skill(session),
             Self::Verification(verification) => store.write_verification(session, verification),
@@ -214,7 +214,8 @@ fn decide(facts: &StopFacts, state: &SessionState, now: Timestamp) -> Verdict {
         if before < limit {
             writes.extend(counted);
             said = Some(match &state.tool_error {
-                Some(error) => format!("{}\n\n{text}", reason::tool_error(error)),
+                // One paragraph, so that it is known as ours as a whole when it is pasted into a prompt.
+                Some(error) => format!("{}\n{text}", reason::tool_error(error)),
                 None => text,
             });
         } else if before == limit {
@@ -266,9 +267,9 @@ fn ask_modes(facts: &StopFacts, state: &SessionState, now: Timestamp) -> Wishes 
         }
         match (rule.judge)(&rules::Case { state: found, session: state, facts, now }) {
             Ruling::Silent => {}
-            Ruling::Rest(breaker) => wishes.writes.push(Write::ClearBreaker(breaker)),
+            Ruling::Rest(breaker) => wishes.writes.push(Write::Breaker(breaker, 0)),
             Ruling::LetGo { message, breaker } => {
-                wishes.writes.push(Write::ClearBreaker(breaker));
+                wishes.writes.push(Write::Breaker(breaker, 0));
                 wishes.ended.push(message);
             }
             Ruling::Refuse { text, state, also } => {

@@ -3,12 +3,38 @@
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher as _, Hasher as _};
 
+use omc_guest::project_files::{self, Root};
 use omc_guest::{Event, environment, settings};
-use omc_state::{Invocation, Pending};
+use omc_state::{Invocation, Pending, Prd, SessionId, Todos};
 use omc_turn::Turn;
 use serde_json::Value;
 
 use crate::logic::{DEFAULT_HARD_CAP, DEFAULT_REFUSALS_WITHOUT_TOOL, StopFacts, review};
+
+/// Most tasks of a session that are looked at: more than a model keeps in view.
+const MAX_TASKS: u32 = 64;
+
+/// Longest file of a task that is read, in bytes; real ones have a few hundred.
+const MAX_TASK_BYTES: u32 = 16 * 1024;
+
+/// What ralph works through, where the model has put it beside the code instead of into `.omc`.
+pub(crate) fn prd_of_project() -> Option<Prd> {
+    Prd::parse(&project_files::read(Root::Project, "prd.json", Prd::MAX_BYTES).ok()?)
+}
+
+/// How much is open in the agent's own lists: the session's tasks, and the project's to-do list.
+pub(crate) fn open_items(session: &SessionId) -> u64 {
+    let todos = project_files::read(Root::Project, ".claude/todos.json", Todos::MAX_BYTES);
+    let todos = todos.map_or(0, |text| Todos::parse(&text).open());
+    let is_open = |path: &String| {
+        let task = project_files::read(Root::Agent, path, MAX_TASK_BYTES).unwrap_or_default();
+        let task: Value = serde_json::from_str(&task).unwrap_or_default();
+        matches!(task.get("status").and_then(Value::as_str), Some("pending" | "in_progress"))
+    };
+    let tasks = project_files::find(Root::Agent, &format!("tasks/{session}"), MAX_TASKS);
+    let tasks = tasks.map_or(0, |found| found.paths.iter().filter(|path| is_open(path)).count());
+    todos + tasks as u64
+}
 
 /// The facts of a Stop event and what is around it.
 pub(crate) fn facts(event: &Event<'_>) -> StopFacts {

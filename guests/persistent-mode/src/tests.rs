@@ -2,6 +2,7 @@
 
 use std::{fs, path::Path};
 
+use omc_guest::project_files::Root;
 use omc_guest::testing::{Outcome, World};
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -286,6 +287,55 @@ fn the_skill_of_a_mode_confirms_it() {
         let of_ultrawork = confirmed || input["skill"] == "omc:ultrawork";
         assert_eq!(read(&omc, ULTRAWORK).get("awaiting_confirmation").is_none(), of_ultrawork, "{tool} {input}");
         assert_eq!(held(&event(&omc, "stop", &json!({}))), of_ultrawork, "{tool} {input}");
+    }
+}
+
+#[test]
+fn a_mode_that_starts_anew_has_not_completed() {
+    const LEDGER: &str = "state/sessions/s1/skill-active-state.json";
+    for (skill, held_after) in [("omc:ralph", true), ("omc:autopilot", false), ("other:ralph", false)] {
+        let omc = omc_with_ralph();
+        let done = json!({"completed_at": ago(100_000)});
+        plant(
+            &omc,
+            LEDGER,
+            &json!({"version": 2, "active_skills": {"ralph": done, "team": done}, "support_skill": null}),
+        );
+        assert!(!held(&event(&omc, "stop", &json!({}))), "{skill}");
+        event(&omc, "pre-tool-use", &json!({"tool_name": "Skill", "tool_input": {"skill": skill}}));
+        assert_eq!(held(&event(&omc, "stop", &json!({}))), held_after, "{skill}");
+        assert_eq!(read(&omc, LEDGER)["active_skills"]["team"], done, "{skill}");
+    }
+}
+
+#[test]
+fn ultrawork_counts_what_all_lists_have_open() {
+    let omc = tempfile::tempdir().expect("a folder");
+    plant(&omc, ULTRAWORK, &ralph("s1", &[]));
+    plant(&omc, "todos.json", &json!([{"status": "pending"}, {"status": "completed"}]));
+    let task = |status: &str| json!({"id": "1", "status": status}).to_string();
+    let world = world(&omc, "stop", &json!({}))
+        .with_file(Root::Project, ".claude/todos.json", "{\"todos\": [{\"status\": \"in_progress\"}]}")
+        .with_file(Root::Agent, "tasks/s1/1.json", &task("pending"))
+        .with_file(Root::Agent, "tasks/s1/2.json", &task("in_progress"))
+        .with_file(Root::Agent, "tasks/s1/3.json", &task("completed"))
+        .with_file(Root::Agent, "tasks/s1/4.json", "{")
+        .with_file(Root::Agent, "tasks/s2/1.json", &task("pending"));
+    assert!(reason(world.call::<PersistentMode>()).starts_with("[ULTRAWORK #1/50] 4 todos are open."));
+}
+
+#[test]
+fn a_prd_beside_the_code_counts_if_there_is_none_in_omc() {
+    let prd = |id: &str| json!({"userStories": [{"id": id, "title": "x", "passes": true}]});
+    for (own, asked) in [(None, "Story B"), (Some("A"), "Story A")] {
+        let omc = omc_with_ralph();
+        if let Some(id) = own {
+            plant(&omc, "prd.json", &prd(id));
+        }
+        let world = world(&omc, "stop", &json!({})).with_file(Root::Project, "prd.json", &prd("B").to_string());
+        let outcome = world.call::<PersistentMode>();
+        let said = reason(outcome);
+        assert!(said.starts_with("[ARCHITECT VERIFICATION REQUIRED - Attempt 1/3]") && said.contains(asked), "{said}");
     }
 }
 

@@ -99,7 +99,7 @@ fn running_modes(store: &Store, session: &SessionId, now: Timestamp) -> Vec<(Mod
     if !modes.is_empty() {
         let (skills, signals) = (store.read_skills(session), store.read_cancel_signals(session));
         modes.retain(|(mode, state)| {
-            !skills.has_completed(*mode, state, now) && !signals.iter().any(|signal| signal.covers(*mode, state, now))
+            !skills.has_completed(*mode, now) && !signals.iter().any(|signal| signal.covers(*mode, state, now))
         });
     }
     modes

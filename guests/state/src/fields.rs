@@ -75,6 +75,11 @@ impl Fields {
         self.get("session_id").and_then(Value::as_str) == Some(session.as_str())
     }
 
+    /// Whether no member says whose this is: no `session_id` and no `sessionId`, or both are null.
+    pub(crate) fn is_nobodys(&self) -> bool {
+        ["session_id", "sessionId"].iter().all(|name| self.get(name).is_none_or(Value::is_null))
+    }
+
     /// Sets a member; a new one goes to the end.
     pub fn set(&mut self, name: &str, value: impl Into<Value>) {
         self.0.insert(name.to_owned(), value.into());

@@ -34,8 +34,8 @@ pub enum Pending {
 impl Store {
     /// Work of this session that is still going on.
     ///
-    /// What lies in the session's folder is its own unless it names another; what all sessions share counts where it names
-    /// this one. A file that cannot be read says nothing.
+    /// What names another session is that one's. What names nobody counts, in the folder that all sessions share too, where the
+    /// original leaves it: in doubt the agent may stop. A file that cannot be read says nothing.
     pub fn read_pending(&self, session: &SessionId, now: Timestamp) -> Option<Pending> {
         let is_running = |item: &Fields| item.text("status") == Some("running");
         let started = |item: &Fields, names: &[&str], life_ms| {
@@ -52,7 +52,7 @@ impl Store {
         if self.own_and_shared(session, &["subagent-tracking-state.json"], &["subagent-tracking.json"]).any(
             |(file, own)| {
                 file.objects("agents").any(|agent| {
-                    (own || agent.belongs_to(session))
+                    (agent.belongs_to(session) || own && agent.is_nobodys())
                         && is_running(&agent)
                         && started(&agent, &["started_at"], AGENT_LIFE_MS)
                 })
@@ -82,20 +82,14 @@ impl Store {
         own: &'a [&str],
         shared: &'a [&str],
     ) -> impl Iterator<Item = (Fields, bool)> + 'a {
-        let named = |fields: &Fields| fields.get("session_id").is_some() || fields.get("sessionId").is_some();
-        let belongs =
-            |fields: &Fields| fields.belongs_to(session) || fields.text("sessionId") == Some(session.as_str());
         let read = |path: PathBuf| self.read_fields(&path).ok().flatten();
         let own = own.iter().filter_map(move |file| read(session_path(session, file)));
         let shared = shared.iter().filter_map(move |file| read(shared_path(file)));
-        own.map(move |fields| {
-            let is_own = !named(&fields) || belongs(&fields);
+        own.chain(shared).map(move |fields| {
+            let is_own =
+                fields.is_nobodys() || fields.belongs_to(session) || fields.text("sessionId") == Some(session.as_str());
             (fields, is_own)
         })
-        .chain(shared.map(move |fields| {
-            let is_own = belongs(&fields);
-            (fields, is_own)
-        }))
     }
 }
 
@@ -125,7 +119,12 @@ mod tests {
             ("sessions/s1/hud-state.json", task("completed", MINUTE), None),
             ("sessions/s1/hud-state.json", json!({"backgroundTasks": {"0": 1}}), None),
             ("sessions/s2/hud-state.json", task("running", MINUTE), None),
-            ("hud-state.json", task("running", MINUTE), None),
+            ("hud-state.json", task("running", MINUTE), Some(BackgroundTask)),
+            (
+                "hud-state.json",
+                json!({"session_id": "s2", "backgroundTasks": [{"status": "running", "startTime": ago(1)}]}),
+                None,
+            ),
             (
                 "hud-state.json",
                 json!({"sessionId": "s1", "backgroundTasks": [{"status": "running", "startTime": ago(1)}]}),
@@ -136,7 +135,13 @@ mod tests {
             ("sessions/s1/subagent-tracking-state.json", agent("failed", MINUTE, None), None),
             ("subagent-tracking.json", agent("running", MINUTE, Some("s1")), Some(Subagent)),
             ("subagent-tracking.json", agent("running", MINUTE, Some("s2")), None),
-            ("subagent-tracking.json", agent("running", MINUTE, None), None),
+            ("subagent-tracking.json", agent("running", MINUTE, None), Some(Subagent)),
+            ("subagent-tracking.json", agent("running", 31 * MINUTE, None), None),
+            (
+                "subagent-tracking.json",
+                json!({"session_id": "s2", "agents": [{"status": "running", "started_at": ago(1)}]}),
+                None,
+            ),
             (
                 "sessions/s1/scheduled-wakeup-state.json",
                 json!({"status": "pending", "due_at": ago(-5 * MINUTE)}),
@@ -148,7 +153,8 @@ mod tests {
             ("sessions/s1/schedule-wakeup-state.json", json!({"active": true, "created_at": ago(25 * HOUR)}), None),
             ("sessions/s1/schedule-wakeup-state.json", json!({"created_at": ago(HOUR)}), None),
             ("wakeup-state.json", json!({"session_id": "s1", "wakeup_at": ago(-MINUTE)}), Some(WakeUp)),
-            ("wakeup-state.json", json!({"wakeup_at": ago(-MINUTE)}), None),
+            ("wakeup-state.json", json!({"session_id": "s2", "wakeup_at": ago(-MINUTE)}), None),
+            ("wakeup-state.json", json!({"wakeup_at": ago(-MINUTE)}), Some(WakeUp)),
         ] {
             let (folder, store) = store();
             plant(&folder, &format!("state/{path}"), value.to_string());

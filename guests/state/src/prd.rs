@@ -54,6 +54,17 @@ impl From<Fields> for Prd {
     }
 }
 
+impl Prd {
+    /// Longest PRD that is read from the project, in bytes: [`MAX_STORIES`] with a page of criteria each.
+    pub const MAX_BYTES: u32 = 512 * 1024;
+
+    /// A PRD from the text of a file; one without a story, or that cannot be read, is none.
+    pub fn parse(text: &str) -> Option<Self> {
+        let fields: Fields = serde_json::from_str(text).ok()?;
+        Some(Self::from(fields)).filter(|prd| !prd.stories.is_empty())
+    }
+}
+
 /// What a reviewer is asked to confirm.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Scope {
@@ -131,9 +142,17 @@ impl Verification {
     }
 
     /// The same as far as it concerns this run of ralph: an earlier run confirmed nothing.
+    ///
+    /// The original notes no run. What it asked after the run had started was asked in it.
     #[must_use]
     pub fn of_run(self, ralph: &ModeState) -> Self {
-        if self.fields.text("run_started_at") == ralph.fields().text("started_at") { self } else { Self::default() }
+        let started = ralph.fields().text("started_at");
+        let is_same = match self.fields.text("run_started_at") {
+            Some(run) => Some(run) == started,
+            None if started.is_none() => true,
+            None => self.fields.time("requested_at").zip(ralph.started_at()).is_some_and(|(asked, run)| asked >= run),
+        };
+        if is_same { self } else { Self::default() }
     }
 
     /// Asks a reviewer about the work of `ralph`, under a new id. What was confirmed stays.
@@ -256,6 +275,28 @@ mod tests {
         }
         plant(&folder, "state/sessions/s1/prd.json", "{\"userStories\": []}");
         assert_eq!(store.read_prd(&s1), None);
+    }
+
+    #[test]
+    fn a_prd_from_a_text_has_stories_or_is_none() {
+        let prd = Prd::parse("{\"userStories\": [{\"id\": \"P\", \"passes\": true}]}").expect("a PRD");
+        assert!(prd.stories[0].passes && prd.stories[0].id == "P");
+        for text in ["", "[]", "{}", "{\"userStories\": []}", "{\"userStories\": [{\"title\": \"x\"}]}"] {
+            assert_eq!(Prd::parse(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_request_of_the_original_belongs_to_the_run_in_which_it_was_asked() {
+        let ralph = state(json!({"started_at": ago(600_000)}));
+        for (requested_at, counts) in [(json!(ago(60_000)), true), (json!(ago(700_000)), false), (json!(null), false)] {
+            let asked: Fields = serde_json::from_value(
+                json!({"pending": true, "requested_at": requested_at, "request_id": "r1", "verification_scope": "completion"}),
+            )
+            .expect("members");
+            let request = Verification::from(asked).of_run(&ralph);
+            assert_eq!(request.request(now()), counts.then_some(("r1", Scope::Completion)), "{requested_at}");
+        }
     }
 
     #[test]

@@ -7,11 +7,9 @@
 
 use std::path::{Path, PathBuf};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use crate::{
-    Error, Fields, Mode, ModeState, SessionId, Store, Timestamp, mode::own_skill_name, session_path, shared_path,
-};
+use crate::{Error, Fields, Mode, SessionId, Store, Timestamp, mode::own_skill_name, session_path, shared_path};
 
 /// How long a tombstone hides the state of its mode, in milliseconds: 24 hours, the original's rule.
 const TOMBSTONE_MS: i64 = 24 * 60 * 60 * 1000;
@@ -84,6 +82,8 @@ impl ActiveSkill {
         fields.set("reinforcement_count", 0);
         fields.set("max_reinforcements", level.max_refusals);
         fields.set("stale_ttl_ms", level.life_ms);
+        let origin = json!({"written_at": now.to_string(), "mode": "skill-active", "sessionId": session.as_str()});
+        fields.set("_meta", origin);
         Some(Self { fields })
     }
 
@@ -141,20 +141,16 @@ impl SkillLedger {
         self.active.as_ref()
     }
 
-    /// Whether the mode has completed, so that what is left of its state does not count.
+    /// Whether the mode has completed, so that its state does not count.
     ///
-    /// A tombstone counts for 24 hours; one whose time cannot be read counts, because it was set. A run of the mode that
-    /// started after it is a new one.
-    pub fn has_completed(&self, mode: Mode, state: &ModeState, now: Timestamp) -> bool {
+    /// A tombstone counts for 24 hours; one whose time cannot be read counts, because it was set. Whatever starts the mode anew
+    /// takes it away, see [`Store::clear_tombstone`].
+    pub fn has_completed(&self, mode: Mode, now: Timestamp) -> bool {
         let slot = self.fields.get("active_skills").and_then(|slots| slots.get(mode.name())).and_then(Value::as_object);
         let Some(slot) = slot.cloned().map(Fields::from) else { return false };
         match slot.get("completed_at") {
             None | Some(Value::Null | Value::Bool(false)) => false,
-            Some(_) => slot.time("completed_at").is_none_or(|completed| {
-                let restarted =
-                    state.started_at().is_some_and(|started| started > completed && !started.is_future(now));
-                !restarted && now.ms_since(completed) <= TOMBSTONE_MS
-            }),
+            Some(_) => slot.time("completed_at").is_none_or(|completed| now.ms_since(completed) <= TOMBSTONE_MS),
         }
     }
 }
@@ -279,8 +275,7 @@ impl Store {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{ago, fields, now, plant, session, state, store};
-    use serde_json::json;
+    use crate::testing::{ago, fields, now, plant, session, store};
 
     const HOUR: i64 = 60 * 60 * 1000;
     const OWN: &str = "state/sessions/s1/skill-active-state.json";
@@ -303,31 +298,21 @@ mod tests {
 
     #[test]
     fn a_tombstone_hides_its_mode_for_a_day() {
-        let run = state(json!({"started_at": ago(30 * HOUR)}));
         for (completed_at, hidden) in [
             (json!(ago(100_000)), true),
+            (json!(ago(23 * HOUR)), true),
             (json!(ago(24 * HOUR)), true),
             (json!(ago(25 * HOUR)), false),
             (json!("garbage"), true),
             (json!(null), false),
         ] {
             let ledger = ledger_of(json!({"active_skills": {"ralph": {"completed_at": completed_at}}}));
-            assert_eq!(ledger.has_completed(Mode::Ralph, &run, now()), hidden, "{completed_at}");
-            assert!(!ledger.has_completed(Mode::Autopilot, &run, now()));
+            assert_eq!(ledger.has_completed(Mode::Ralph, now()), hidden, "{completed_at}");
+            assert!(!ledger.has_completed(Mode::Autopilot, now()));
         }
         for ledger in [json!({}), json!({"active_skills": []}), json!({"active_skills": {"ralph": "x"}})] {
-            assert!(!ledger_of(ledger).has_completed(Mode::Ralph, &run, now()));
+            assert!(!ledger_of(ledger).has_completed(Mode::Ralph, now()));
         }
-    }
-
-    #[test]
-    fn a_run_that_started_after_the_end_is_a_new_one() {
-        let ledger = ledger_of(json!({"active_skills": {"ralph": {"completed_at": ago(HOUR)}}}));
-        for (started, hidden) in [(2 * HOUR, true), (HOUR / 2, false), (-HOUR, true)] {
-            let run = state(json!({"started_at": ago(started)}));
-            assert_eq!(ledger.has_completed(Mode::Ralph, &run, now()), hidden, "started {started} ms ago");
-        }
-        assert!(ledger.has_completed(Mode::Ralph, &state(json!({})), now()));
     }
 
     #[test]
@@ -450,11 +435,10 @@ mod tests {
         let s1 = session("s1");
         plant(&folder, OWN, json!({"version": 2, "active_skills": {"ralph": {"completed_at": ago(1)}}}).to_string());
         store.start_skill(&s1, &ActiveSkill::start("omc:plan", &s1, now()).expect("protected")).expect("writes");
-        let run = state(json!({"started_at": ago(HOUR)}));
         let both = store.read_skills(&s1);
-        assert!(both.has_completed(Mode::Ralph, &run, now()) && both.active().is_some());
+        assert!(both.has_completed(Mode::Ralph, now()) && both.active().is_some());
         store.end_active_skill(&s1).expect("forgotten");
         let left = store.read_skills(&s1);
-        assert!(left.has_completed(Mode::Ralph, &run, now()) && left.active().is_none());
+        assert!(left.has_completed(Mode::Ralph, now()) && left.active().is_none());
     }
 }

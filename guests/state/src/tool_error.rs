@@ -1,5 +1,7 @@
 //! The last failure of a tool: `state/sessions/ID/last-tool-error-state.json` and `state/last-tool-error.json`.
 
+use std::path::PathBuf;
+
 use crate::{Error, Fields, Locker, SessionId, Store, Timestamp, session_path, shared_path, truncate_units};
 
 const FILE: &str = "last-tool-error-state.json";
@@ -31,12 +33,13 @@ pub struct ToolError {
 impl Store {
     /// The session's newest failure of the last 60 seconds.
     ///
-    /// The shared file counts only if it names this session. A file that cannot be read is no failure.
+    /// A file that names another session does not count, nor one that cannot be read. The shared one may name nobody: the
+    /// original leaves it so.
     pub fn read_tool_error(&self, session: &SessionId, now: Timestamp) -> Option<ToolError> {
-        let own = self.read_fields(&session_path(session, FILE)).ok().flatten();
-        let own = own.filter(|fields| fields.get("session_id").is_none() || fields.belongs_to(session));
-        let shared = self.read_fields(&shared_path(SHARED_FILE)).ok().flatten();
-        let shared = shared.filter(|fields| fields.belongs_to(session));
+        let read = |path: PathBuf| self.read_fields(&path).ok().flatten();
+        let ours = |fields: &Fields| fields.is_nobodys() || fields.belongs_to(session);
+        let own = read(session_path(session, FILE)).filter(ours);
+        let shared = read(shared_path(SHARED_FILE)).filter(ours);
         let dated = |fields: Fields| fields.time("timestamp").map(|time| (time, fields));
         let (_, newest) = own
             .and_then(dated)
@@ -137,7 +140,8 @@ mod tests {
             (vec![(OWN, record(Some("s1"), "own", -60_000))], None),
             (vec![(OWN, record(Some("s2"), "foreign", 1_000))], None),
             (vec![(SHARED, record(Some("s2"), "foreign", 1_000))], None),
-            (vec![(SHARED, record(None, "nobody's", 1_000))], None),
+            (vec![(SHARED, record(None, "nobody's", 1_000))], Some("nobody's")),
+            (vec![(SHARED, record(Some(""), "unusable", 1_000))], None),
             (vec![(OWN, json!({"tool_name": "Bash", "error": "x", "timestamp": "yesterday"}))], None),
             (vec![(OWN, json!({"tool_name": 5, "error": "x", "timestamp": ago(1)}))], None),
             (vec![], None),

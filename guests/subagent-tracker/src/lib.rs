@@ -142,7 +142,7 @@ impl Agent {
 
 fn trace(store: &Store, session: &SessionId, mut line: Map<String, Value>, now: Timestamp) {
     line.retain(|_, value| !value.is_null());
-    if let Err(error) = store.trace(session, line, now) {
+    if let Err(error) = store.trace(session, [line], now) {
         log::warn(&format!("an agent was not traced: {}", error.chain()));
     }
 }

@@ -136,7 +136,7 @@ fn read_all(store: &Store, session: &SessionId, now: Timestamp) {
             for signal in store.read_cancel_signals(session) {
                 let _ = signal.covers(mode, &state, now);
             }
-            let _ = store.read_skills(session).has_completed(mode, &state, now);
+            let _ = store.read_skills(session).has_completed(mode, now);
         }
         let _ = store.excluded_by(session, mode, now);
     }

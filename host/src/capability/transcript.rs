@@ -4,8 +4,8 @@
 //! user is read, without waiting for anything, and only its end.
 
 use std::fs::File;
-use std::io::{Read as _, Seek as _, SeekFrom};
-use std::path::Path;
+use std::io::{ErrorKind, Read as _, Seek as _, SeekFrom};
+use std::path::{Path, PathBuf};
 
 use crate::runtime::wit::types::AccessError;
 
@@ -18,10 +18,25 @@ pub(super) fn tail(path: Option<&str>, max_bytes: u32) -> Result<String, AccessE
     if !path.is_absolute() || path.extension().is_none_or(|extension| extension != "jsonl") {
         return Err(AccessError::NotFound);
     }
-    read_tail(path, u64::from(max_bytes.min(MAX_TAIL_BYTES))).map_err(|error| match error.kind() {
-        std::io::ErrorKind::NotFound => AccessError::NotFound,
+    let max_bytes = u64::from(max_bytes.min(MAX_TAIL_BYTES));
+    let tail = match read_tail(path, max_bytes) {
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            outside_of_worktree(path).map_or(Err(error), |path| read_tail(&path, max_bytes))
+        }
+        tail => tail,
+    };
+    tail.map_err(|error| match error.kind() {
+        ErrorKind::NotFound => AccessError::NotFound,
         _ => AccessError::Other(error.kind().to_string()),
     })
+}
+
+/// Where the transcript lies if the path is that of a work tree which the agent made, and the session began outside of it: the
+/// folder is named after the project's path, to which `.claude/worktrees/NAME` was added.
+fn outside_of_worktree(path: &Path) -> Option<PathBuf> {
+    let folder = path.parent()?;
+    let (project, _) = folder.file_name()?.to_str()?.split_once("--claude-worktrees-")?;
+    if project.is_empty() { None } else { Some(folder.with_file_name(project).join(path.file_name()?)) }
 }
 
 fn read_tail(path: &Path, max_bytes: u64) -> std::io::Result<String> {
@@ -54,7 +69,7 @@ fn open(path: &Path) -> std::io::Result<File> {
     let file = File::from(rustix::fs::open(path, flags, Mode::empty())?);
     let about = file.metadata()?;
     if !about.is_file() || about.uid() != rustix::process::geteuid().as_raw() {
-        return Err(std::io::ErrorKind::PermissionDenied.into());
+        return Err(ErrorKind::PermissionDenied.into());
     }
     Ok(file)
 }
@@ -62,7 +77,7 @@ fn open(path: &Path) -> std::io::Result<File> {
 #[cfg(not(unix))]
 fn open(path: &Path) -> std::io::Result<File> {
     let file = File::open(path)?;
-    if file.metadata()?.is_file() { Ok(file) } else { Err(std::io::ErrorKind::PermissionDenied.into()) }
+    if file.metadata()?.is_file() { Ok(file) } else { Err(ErrorKind::PermissionDenied.into()) }
 }
 
 #[cfg(test)]
@@ -84,6 +99,21 @@ mod tests {
         assert_eq!(tail_of("0123456789\n", 5), "6789\n");
         assert_eq!(tail_of("0123456789", 5), "56789");
         assert_eq!(tail_of("", 5), "");
+    }
+
+    #[test]
+    fn a_session_that_moved_to_a_work_tree_has_its_transcript_where_it_began() {
+        let root = tempfile::tempdir().unwrap();
+        let (began, moved) =
+            (root.path().join("-home-u-shop"), root.path().join("-home-u-shop--claude-worktrees-feat"));
+        std::fs::create_dir(&began).unwrap();
+        std::fs::write(began.join("t.jsonl"), "old\n").unwrap();
+        assert_eq!(tail(moved.join("t.jsonl").to_str(), 100).unwrap(), "old\n");
+        assert!(tail(moved.join("u.jsonl").to_str(), 100).is_err());
+        assert!(tail(root.path().join("--claude-worktrees-feat/t.jsonl").to_str(), 100).is_err());
+        std::fs::create_dir(&moved).unwrap();
+        std::fs::write(moved.join("t.jsonl"), "new\n").unwrap();
+        assert_eq!(tail(moved.join("t.jsonl").to_str(), 100).unwrap(), "new\n");
     }
 
     #[test]

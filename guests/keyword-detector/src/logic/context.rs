@@ -58,6 +58,9 @@ impl<'a> Context<'a> {
         }
         let around = Around::new(lower, start, end);
         work::spend(4 * REACH);
+        if place.keyword == Keyword::Cancel && !bare_quote && around.is_interjection() {
+            return true;
+        }
         let sure = if around.is_cjk(&lower[place.start..place.end]) { around.judge_cjk() } else { around.judge(place) };
         match sure {
             Sure::No => false,
@@ -124,10 +127,13 @@ impl<'a> Around<'a> {
         keyword.chars().any(is_cjk) || next || previous
     }
 
-    /// The keyword is followed by an order: a verb of work, or an object to work on.
+    /// The keyword is followed by an order: a verb of work, also after "can you", or an object to work on.
     fn starts_order(&self) -> bool {
-        let first = words(self.tail).next();
-        first.is_some_and(|word| is_one_of(word, &[w::WORK, w::ACTIVATE, w::OBJECTS]) || word.starts_with(THING))
+        let following: Vec<&str> = words(self.tail).take(8).collect();
+        let is_verb = |word: &&str| is_one_of(word, &[w::WORK, w::ACTIVATE]);
+        let Manner { rest, opened, .. } = manner(&following);
+        following.first().is_some_and(|word| is_verb(word) || w::OBJECTS.contains(word) || word.starts_with(THING))
+            || opened && rest.first().is_some_and(is_verb)
     }
 
     /// The sentence is a question, and not only one for assent.
@@ -136,6 +142,12 @@ impl<'a> Around<'a> {
         let asked = &self.tail[..mark];
         let last_clause = asked[last_break(asked, breaks_clause)..].trim();
         asked.len() == last_clause.len() || !w::TAGS.contains(&last_clause)
+    }
+
+    /// The keyword is the first clause of its sentence, alone: "cancelomc, why is it still running?".
+    fn is_interjection(&self) -> bool {
+        let first = words(self.sentence_lead).all(|word| is_one_of(word, &[w::FILLERS])) && !self.is_heading();
+        first && matches!(self.clause_tail.trim(), "," | ";" | "，" | "；" | "、" | "—" | "–" | "-" | "…")
     }
 
     fn is_heading(&self) -> bool {
@@ -150,12 +162,13 @@ impl<'a> Around<'a> {
         let following: Vec<&str> = words(self.clause_tail).take(4).collect();
         // To remove such a thing is the request, not its end.
         let is_thing = matches!(place.form, Form::Object | Form::Untidy);
-        if is_denied(rest)
-            || !is_thing && is_stopped(rest)
+        let cleaned = place.form == Form::Untidy && self.orders_cleaning();
+        let talked_about = !is_thing && is_stopped(rest)
             || is_asked_about(rest)
             || is_at_fault(rest)
             || is_told_of(&following)
-        {
+            || w::THAI_ASKING.iter().any(|asking| self.tail.contains(asking) || self.sentence_lead.contains(asking));
+        if is_denied(rest) || talked_about && !cleaned {
             return Sure::No;
         }
         let order = self.starts_order() || place.keyword.takes_question() && self.names_open_question();
@@ -172,7 +185,7 @@ impl<'a> Around<'a> {
         }
         if is_thing {
             let fits = place.form == Form::Object || rest.iter().any(|word| w::CLEANING.contains(word));
-            return Sure::placed(ordered && fits);
+            return Sure::placed(cleaned || ordered && fits);
         }
         let asked_for = opened && rest.iter().all(|word| is_one_of(word, &[w::DETERMINERS, w::FILLERS]));
         if asked_for || is_activated(rest) || is_instrument(rest, ordered) || is_caused(rest, &following) {
@@ -185,13 +198,23 @@ impl<'a> Around<'a> {
             return Sure::No;
         }
         let made = matches!(place.keyword.sort(), Sort::Planning | Sort::Skill | Sort::Block) && is_made(rest);
+        let wished = place.keyword.sort() == Sort::Block && is_wished(rest, &following);
         let last = rest.iter().rev().find(|word| !w::DETERMINERS.contains(word));
         let joined = last.is_some_and(|last| ["and", "plus", "&", "or", "also"].contains(last));
         let ends = following.iter().all(|word| is_one_of(word, &[w::FILLERS, &["mode"]]));
         let trails =
             ordered && ends && rest.last().is_some_and(|last| w::TRAILED.contains(last) || last.starts_with(THING));
         let starts = rest.is_empty() && !self.is_heading();
-        Sure::placed(starts || made || joined && ordered || trails || place.form == Form::Coined)
+        Sure::placed(starts || made || wished || joined && ordered || trails || place.form == Form::Coined)
+    }
+
+    /// A clause of the sentence orders to clean up: "refactor it, it is full of …", "there is … in it, please prune it".
+    fn orders_cleaning(&self) -> bool {
+        let clauses = [self.sentence_lead, self.tail].into_iter().flat_map(|text| text.split([',', ';', ':']));
+        let cleans = |rest: &[&str]| manner(rest).rest.first().is_some_and(|first| w::CLEANING.contains(first));
+        clauses
+            .map(|clause| words(clause).collect::<Vec<_>>())
+            .any(|all| cleans(&all) || cleans(after_conjunction(&all)))
     }
 
     /// What follows the keyword, after a comma or colon, asks or tells.
@@ -208,6 +231,7 @@ impl<'a> Around<'a> {
         match *words(self.tail).take(2).collect::<Vec<_>>() {
             ["which" | "whether" | "why", _] => true,
             ["how", next] => ["to", "should", "can", "could", "we"].contains(&next),
+            ["what", next] => ["to", "if", "should", "can", "could", "would", "might"].contains(&next),
             _ => false,
         }
     }
@@ -333,7 +357,9 @@ fn is_stopped(rest: &[&str]) -> bool {
 fn is_asked_about(rest: &[&str]) -> bool {
     let Some(first) = rest.first() else { return false };
     let question = w::AUXILIARIES.contains(first)
-        || w::AUXILIARIES_BEFORE_PRONOUN.contains(first) && rest.get(1).is_some_and(|next| w::PRONOUNS.contains(next));
+        // "Do it with ralph" is an order.
+        || w::AUXILIARIES_BEFORE_PRONOUN.contains(first)
+            && rest.get(1).is_some_and(|next| *next != "it" && w::PRONOUNS.contains(next));
     let when = rest.windows(2).any(|pair| pair[0] == "when" && is_one_of(pair[1], &[w::AUXILIARIES, &["to", "do"]]));
     let topic = rest.iter().rev().find(|word| !w::DETERMINERS.contains(word));
     question
@@ -370,6 +396,14 @@ fn is_activated(rest: &[&str]) -> bool {
 fn is_made(rest: &[&str]) -> bool {
     let verb = rest.iter().rposition(|word| !w::DETERMINERS.contains(word));
     verb.is_some_and(|verb| verb + 1 < rest.len() && w::MAKE.contains(&rest[verb]) && (verb == 0 || is_order(rest)))
+}
+
+/// "a quick code review of …": an indefinite thing, as one asks for it.
+fn is_wished(rest: &[&str], following: &[&str]) -> bool {
+    let Some((first, rest)) = rest.split_first() else { return false };
+    ["a", "an", "another"].contains(first)
+        && rest.iter().all(|word| w::DETERMINERS.contains(word))
+        && following.first().is_none_or(|word| ["of", "for", "on", "in", "please"].contains(word))
 }
 
 /// "with ralph", as the tool of an order or alone.

@@ -62,17 +62,28 @@ const HEADERS: &[&str] = &[
     "[MODEL ROUTING",
     "[ROOT AGENTS.md LOADED",
     "[SLOP WARNING",
-    // The agents' own labels before what a hook said.
-    "Stop hook blocking error",
-    "Stop hook feedback",
-    "Stop hook stopped continuation",
 ];
 
-/// The label that an agent writes before the context of a hook: `PreToolUse:Bash hook additional context: …`.
-const CONTEXT_LABEL: &str = " hook additional context:";
+/// What an agent writes between an event and what a hook said: `Stop hook feedback: …`, `PreToolUse:Bash hook additional context: …`.
+const LABELS: &[&str] =
+    &[" hook additional context:", " hook blocking error", " hook feedback", " hook stopped continuation"];
 
-/// How far into a line [`CONTEXT_LABEL`] is looked for, in bytes: an event's name, a colon and a tool's name are shorter.
-const CONTEXT_LABEL_WITHIN: usize = 200;
+/// Events that stand before a label, alone or with a colon and what they match.
+const EVENTS: &[&str] = &[
+    "Stop",
+    "SubagentStop",
+    "SubagentStart",
+    "PreToolUse",
+    "PostToolUse",
+    "PostToolUseFailure",
+    "PermissionRequest",
+    "UserPromptSubmit",
+    "SessionStart",
+    "PreCompact",
+    "Notification",
+    "TeammateIdle",
+    "TaskCompleted",
+];
 
 /// First words of the lines that follow a header and belong to it, whatever the case.
 const CONTINUATIONS: &[&str] = &["Task: ", "run /oh-my-claudecode:cancel", "run /omc:cancel", CLOSINGS[0], CLOSINGS[1]];
@@ -98,13 +109,10 @@ pub(super) fn is_header(line: &str) -> bool {
     if HEADERS.iter().any(|header| starts_with_ignoring_case(line, header)) {
         return true;
     }
-    let start = &line[..line.floor_char_boundary(CONTEXT_LABEL_WITHIN)];
-    start.find(CONTEXT_LABEL).is_some_and(|end| {
-        let event = &start[..end];
-        // `PreToolUse`, `PostToolUse:mcp__a__b`: two capitals at least tell it from a word.
-        event.bytes().filter(u8::is_ascii_uppercase).count() >= 2
-            && event.bytes().all(|byte| byte.is_ascii_alphanumeric() || b":_-.".contains(&byte))
-    })
+    let (source, rest) = line.split_at(line.find(' ').unwrap_or(line.len()));
+    let event = source.split(':').next().unwrap_or_default();
+    LABELS.iter().any(|label| starts_with_ignoring_case(rest, label))
+        && EVENTS.iter().any(|known| event.eq_ignore_ascii_case(known))
 }
 
 /// The line belongs to the echo block before it.
@@ -212,14 +220,17 @@ mod tests {
             "[PROJECT MEMORY]",
             "[NOTEPAD - Priority Context]",
             "Stop hook feedback: go on",
+            "Stop hook blocking error from command: x",
+            "Stop hook stopped continuation: x",
+            "SubagentStop hook feedback: go on",
+            "SessionStart:startup hook additional context: x",
             "PreToolUse:Bash hook additional context: x",
             "PostToolUse:mcp__a__b hook additional context: x",
             "UserPromptSubmit hook additional context: x",
         ] {
             assert!(is_header(header), "{header}");
-            assert!(is_header(&format!(" \t{}", header.replace("Phase", "phase"))), "{header}");
+            assert!(is_header(&format!(" \t{}", header.to_lowercase())), "{header}");
         }
-        assert!(is_header("[ralph loop - iteration 3]"));
     }
 
     #[test]
@@ -230,6 +241,9 @@ mod tests {
             "[WIP] autopilot: build it",
             "see [RALPH LOOP - ITERATION 3]",
             "the hook additional context: x",
+            "Pretty hook feedback: x",
+            "stop hooking feedback",
+            "Stop the hook feedback",
             "",
         ] {
             assert!(!is_header(line), "{line}");

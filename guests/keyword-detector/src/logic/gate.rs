@@ -193,15 +193,15 @@ fn has_steps(text: &str) -> bool {
 
 /// A fenced block that is long enough, or inline code that is more than a keyword's name.
 fn has_code(text: &str) -> bool {
-    let mut parts = text.split("```");
-    parts.next();
-    if parts.step_by(2).any(|block| block.trim().len() >= MIN_FENCE_BYTES) {
-        return true;
-    }
-    let mut parts = text.split('`');
-    parts.next();
+    text.split("```").enumerate().any(|(part, text)| {
+        let is_fenced = part % 2 == 1;
+        if is_fenced { text.trim().len() >= MIN_FENCE_BYTES } else { has_inline_code(text) }
+    })
+}
+
+fn has_inline_code(text: &str) -> bool {
     let closed = text.matches('`').count() / 2;
-    parts.step_by(2).take(closed).any(|code| {
+    text.split('`').skip(1).step_by(2).take(closed).any(|code| {
         let code = code.trim();
         code.len() >= 2 && code.chars().any(char::is_alphanumeric) && Keyword::from_command(code).is_none()
     })
@@ -328,6 +328,8 @@ mod tests {
             "fix it.",
             "it failed again!",
             "ralph",
+            "fix this\n```\nshort\n```",
+            "fix ```this``` now",
             "`ralph`",
             "/omc:ralph it",
             "do it - now",

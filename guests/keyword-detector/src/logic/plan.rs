@@ -1,9 +1,28 @@
 //! The step from an approved plan to its work.
 //!
-//! Ralplan ends with two documents, a PRD and a test specification, and a command in the PRD that starts the work. Once the user
-//! says "ralph" after that, everything the gate would ask for is written down, so the gate lets it pass.
+//! Ralplan ends with two documents, a PRD and a test specification, and a command in the PRD that starts the work: by ralph or by
+//! a team. Once the user says "ralph" after that, everything the gate would ask for is written down, so the gate lets it pass; and
+//! "team", else a word like any other, is the command to start.
 
-use super::{keywords::Keyword, text::trim};
+use super::text::trim;
+
+/// Who does the work of a plan.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Lane {
+    /// The agent itself, until it is done.
+    Ralph,
+    /// A team of agents.
+    Team,
+}
+
+impl Lane {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Ralph => "ralph",
+            Self::Team => "team",
+        }
+    }
+}
 
 /// Sections that a PRD must have, in lower case.
 const PRD_SECTIONS: &[&str] = &["acceptance criteria", "requirement coverage map"];
@@ -27,14 +46,18 @@ const APPROVED_PHASES: &[&str] = &[
     "terminated",
 ];
 
-/// The prompt is only the word to start the work of a plan: "ralph", "ralph please", "run ralph".
-pub fn is_go_ahead(prompt: &str) -> bool {
-    let prompt = trim(prompt).to_ascii_lowercase();
+/// The lane, if the prompt is only the word to start the work of a plan: "ralph", "ralph please", "run team".
+pub fn go_ahead(prompt: &str) -> Option<Lane> {
+    /// Longer prompts are more than the word.
+    const MAX_BYTES: usize = 64;
+    let prompt = Some(trim(prompt)).filter(|prompt| prompt.len() <= MAX_BYTES)?.to_ascii_lowercase();
     let prompt = prompt.trim_end_matches(['.', '!']);
-    let name = Keyword::Ralph.name();
     let verbs = ["run ", "start ", "launch ", "go ", "please ", "/", ""];
-    let bare = prompt.strip_suffix(" please").unwrap_or(prompt);
-    verbs.iter().any(|verb| bare.strip_prefix(verb) == Some(name))
+    let endings = [" please", "으로 해줘", "로 해줘"];
+    let bare = endings.iter().find_map(|ending| prompt.strip_suffix(ending)).unwrap_or(prompt);
+    [Lane::Ralph, Lane::Team]
+        .into_iter()
+        .find(|lane| verbs.iter().any(|verb| bare.strip_prefix(verb) == Some(lane.name())))
 }
 
 /// The phase says that the planning is over.
@@ -48,11 +71,11 @@ pub fn subject_of_prd(file: &str) -> Option<&str> {
     file.strip_prefix("prd-")?.strip_suffix(".md").filter(|name| !name.is_empty())
 }
 
-/// Both documents are complete, and the PRD starts the work with ralph.
-pub fn is_ready(prd: &str, test_spec: &str) -> bool {
+/// Both documents are complete, and the PRD starts the work in this lane.
+pub fn is_ready(prd: &str, test_spec: &str, lane: Lane) -> bool {
     PRD_SECTIONS.iter().all(|section| has_section(prd, section))
         && TEST_SECTIONS.iter().all(|section| has_section(test_spec, section))
-        && launches_ralph(prd)
+        && launches(prd, lane)
 }
 
 /// A heading of that name with text below it.
@@ -68,17 +91,18 @@ fn has_section(document: &str, name: &str) -> bool {
     false
 }
 
-/// Exactly one command for ralph with a quoted task.
-fn launches_ralph(prd: &str) -> bool {
-    const COMMANDS: &[&str] =
-        &["omc ralph \"", "omx ralph \"", "$ralph \"", "/omc:ralph \"", "/oh-my-claudecode:ralph \""];
-    let launches = |line: &str| COMMANDS.iter().map(|command| line.matches(command).count()).sum::<usize>();
-    prd.lines().map(launches).sum::<usize>() == 1
+/// Exactly one command for the lane with a quoted task.
+fn launches(prd: &str, lane: Lane) -> bool {
+    const COMMANDS: &[&str] = &["omc ", "omx ", "$", "/omc:", "/oh-my-claudecode:"];
+    let tasks = format!("{} \"", lane.name());
+    let commands =
+        prd.match_indices(&tasks).filter(|(at, _)| COMMANDS.iter().any(|command| prd[..*at].ends_with(command)));
+    commands.count() == 1
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{is_go_ahead, is_over, is_ready, subject_of_prd};
+    use super::{Lane, go_ahead, is_over, is_ready, subject_of_prd};
 
     const PRD: &str =
         "# PRD\n\n## Acceptance criteria\n- stored\n\n## Requirement coverage map\n- R1\n\nomc ralph \"build it\"\n";
@@ -89,20 +113,41 @@ mod tests {
         for prompt in
             ["ralph", " Ralph please ", "run ralph", "/ralph", "go ralph!", "launch ralph please", "please ralph"]
         {
-            assert!(is_go_ahead(prompt), "{prompt}");
+            assert_eq!(go_ahead(prompt), Some(Lane::Ralph), "{prompt}");
         }
-        for prompt in ["ralph fix it", "what is ralph", "ralphy", "do not run ralph", "ralph?", ""] {
-            assert!(!is_go_ahead(prompt), "{prompt}");
+        for prompt in
+            ["team", "/team", "TEAM please", "run team", "start team", "launch team", "go team", "team으로 해줘"]
+        {
+            assert_eq!(go_ahead(prompt), Some(Lane::Team), "{prompt}");
+        }
+        let long = format!("ralph{}", " ".repeat(100)) + "please";
+        for prompt in [
+            "ralph fix it",
+            "what is ralph",
+            "ralphy",
+            "do not run ralph",
+            "ralph?",
+            "",
+            "team fix it",
+            "teams",
+            long.as_str(),
+        ] {
+            assert_eq!(go_ahead(prompt), None, "{prompt}");
         }
     }
 
     #[test]
     fn a_plan_is_ready_when_all_its_sections_say_something_and_one_command_starts_it() {
-        assert!(is_ready(PRD, TEST_SPEC));
-        assert!(!is_ready(PRD, "## Unit coverage\n## Verification mapping\n- T1"));
-        assert!(!is_ready(&PRD.replace("- stored", ""), TEST_SPEC));
-        assert!(!is_ready(&PRD.replace("omc ralph", "omc team"), TEST_SPEC));
-        assert!(!is_ready(&[PRD, PRD].concat(), TEST_SPEC));
+        let ready = |prd: &str, test_spec: &str| is_ready(prd, test_spec, Lane::Ralph);
+        assert!(ready(PRD, TEST_SPEC));
+        assert!(!ready(PRD, "## Unit coverage\n## Verification mapping\n- T1"));
+        assert!(!ready(&PRD.replace("- stored", ""), TEST_SPEC));
+        assert!(!ready(&[PRD, PRD].concat(), TEST_SPEC));
+        for command in ["omc team \"x\"", "$team \"x\"", "/omc:team \"x\""] {
+            let prd = PRD.replace("omc ralph \"build it\"", command);
+            assert!(!ready(&prd, TEST_SPEC) && is_ready(&prd, TEST_SPEC, Lane::Team), "{command}");
+        }
+        assert!(!is_ready(&PRD.replace("omc ralph", "our team"), TEST_SPEC, Lane::Team));
     }
 
     #[test]

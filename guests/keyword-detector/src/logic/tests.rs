@@ -1,16 +1,17 @@
 //! Whole prompts, from text to detection.
 
-use super::{Detection, Invocation, Keyword, Settings, Start, cancelled, detect, started, work::steps_of};
+use super::{Detection, Invocation, Keyword, Lane, Settings, Start, cancelled, detect, started, team, work::steps_of};
 
 /// What a prompt starts, by name: modes first, then blocks; `gate:` before those that the gate turned into ralplan.
 fn fires(prompt: &str) -> String {
-    summary(&detect(prompt, &Settings::default(), || false))
+    summary(&detect(prompt, &Settings::default(), |_| false))
 }
 
 fn summary(detection: &Detection) -> String {
     match detection {
         Detection::Nothing => String::new(),
         Detection::Cancel => "cancel".to_owned(),
+        Detection::Team => "team".to_owned(),
         Detection::Start(start) => {
             let names = |list: &[Keyword]| list.iter().map(|keyword| keyword.name().to_owned()).collect::<Vec<_>>();
             let gate = names(&start.redirected).into_iter().map(|name| format!("gate:{name}"));
@@ -113,6 +114,19 @@ const REQUESTS: &[(&str, &str)] = &[
     ("please clean up the duplicated code in src/a.rs", "ai-slop-cleaner"),
     ("can you refactor the unnecessary abstractions in src/a.rs?", "ai-slop-cleaner"),
     ("simplify the wrapper layers of src/http.rs", "ai-slop-cleaner"),
+    ("dedupe the duplicates in src/a.rs", "ai-slop-cleaner"),
+    ("clean up the duplicated handlers", "ai-slop-cleaner"),
+    ("simplify the over-abstracted module", "ai-slop-cleaner"),
+    ("refactor this module, it is full of duplicate code", "ai-slop-cleaner"),
+    ("there is tech debt in src/a.rs, please refactor it", "ai-slop-cleaner"),
+    ("this file has dead code; prune it", "ai-slop-cleaner"),
+    ("refactor src/a.rs and remove the dead code", "ai-slop-cleaner"),
+    ("ai slop cleanup in src/a.rs", "ai-slop-cleaner"),
+    ("do it with ralph: src/a.rs", "ralph"),
+    ("ralph, can you fix src/a.rs?", "ralph"),
+    ("autopilot, could you please build src/a.rs?", "autopilot"),
+    ("ralph: แก้ src/a.rs", "ralph"),
+    ("ralph make the shop nicer and ccg the rest, then wiki add it", "ccg ralplan wiki gate:ralph"),
     ("wiki add the decision about dates", "wiki"),
     ("please wiki this", "wiki"),
     ("wiki lint", "wiki"),
@@ -200,6 +214,11 @@ const REQUESTS: &[(&str, &str)] = &[
     ("can you cancelomc please?", "cancel"),
     ("ok, cancelomc!", "cancel"),
     ("cancelomc then ralph the rest of src/a.ts, ulw too", "cancel"),
+    ("cancelomc, why is it still running?", "cancel"),
+    ("a quick code review of src/a.rs please", "code-review"),
+    ("think deeply: what could go wrong?", "ultrathink"),
+    ("please cancelomc; what is left?", "cancel"),
+    ("stopomc - how do I start it again?", "cancel"),
     ("/cancel", "cancel"),
     ("/omc:cancel", "cancel"),
     ("/oh-my-claudecode:cancel --force", "cancel"),
@@ -365,6 +384,16 @@ const MENTIONS: &[&str] = &[
     "this looks like ai slop",
     "refactor the importer",
     "do not clean up the dead code",
+    "this file has dead code; do not prune it",
+    "the duplicates in src/a.rs are fine",
+    "ralph คืออะไร",
+    "autopilot หมายถึงอะไร",
+    "ralph ใช้ยังไงใน src/a.rs",
+    "ralph 쓰면 안 돼",
+    "랄프 같은 건 안 써",
+    "ralph, can you explain yourself in src/a.rs?",
+    "ralph loop detected in src/a.log",
+    "랄프 돌리면 안돼, src/a.rs 는 내가 고쳐",
     "what is ultragoal?",
     "ultragoal is stuck",
     "don't use ultragoal here",
@@ -405,6 +434,12 @@ const MENTIONS: &[&str] = &[
     "what will cancelomc do to my files?",
     "explain what happens after stopomc",
     "cancelomc 뭐야",
+    "what is cancelomc, and how does it work?",
+    "a tdd approach works best",
+    "code review comments on src/a.rs",
+    "ultrathink what is it?",
+    "\"cancelomc\", what does that do?",
+    "cancelomc: what does that do?",
     "do not cancelomc",
     "`cancelomc`",
     // Nothing at all.
@@ -589,7 +624,7 @@ fn mentions_start_nothing() {
 
 /// What a prompt starts, taken apart. Fails if it starts nothing.
 fn start_of(prompt: &str) -> Start {
-    match detect(prompt, &Settings::default(), || false) {
+    match detect(prompt, &Settings::default(), |_| false) {
         Detection::Start(start) => start,
         other => panic!("{prompt:?}: {other:?}"),
     }
@@ -606,9 +641,10 @@ fn told(prompt: &str) -> String {
 
 /// What the model of an agent with these invocations is told.
 fn told_by(prompt: &str, invocation: Invocation) -> String {
-    match detect(prompt, &Settings { invocation, ..Settings::default() }, || false) {
+    match detect(prompt, &Settings { invocation, ..Settings::default() }, |_| false) {
         Detection::Nothing => String::new(),
         Detection::Cancel => cancelled(true, invocation),
+        Detection::Team => team(invocation),
         Detection::Start(start) => started(&start, invocation),
     }
 }
@@ -716,23 +752,28 @@ fn keywords_can_be_turned_off_except_cancel() {
         ("ralph fix src/a.rs and ulw", "ultrawork"),
         ("cancelomc", "cancel"),
     ] {
-        assert_eq!(summary(&detect(prompt, &settings, || false)), want, "{prompt}");
+        assert_eq!(summary(&detect(prompt, &settings, |_| false)), want, "{prompt}");
     }
 }
 
 #[test]
 fn the_gate_can_be_turned_off_and_opens_for_an_approved_plan() {
     let open = Settings { gate: false, ..Settings::default() };
-    assert_eq!(summary(&detect("ralph make it nicer", &open, || false)), "ralph");
+    assert_eq!(summary(&detect("ralph make it nicer", &open, |_| false)), "ralph");
     let no_ralplan = Settings { disabled: vec!["ralplan".into()], ..Settings::default() };
-    assert_eq!(summary(&detect("ralph make it nicer", &no_ralplan, || false)), "ralph");
-    assert_eq!(summary(&detect("ralph please", &Settings::default(), || true)), "ralph");
-    assert_eq!(summary(&detect("ralph please", &Settings::default(), || false)), "ralplan gate:ralph");
-    assert_eq!(summary(&detect("ralph make it nicer", &Settings::default(), || true)), "ralplan gate:ralph");
+    assert_eq!(summary(&detect("ralph make it nicer", &no_ralplan, |_| false)), "ralph");
+    assert_eq!(summary(&detect("ralph please", &Settings::default(), |_| true)), "ralph");
+    assert_eq!(summary(&detect("ralph please", &Settings::default(), |_| false)), "ralplan gate:ralph");
+    assert_eq!(summary(&detect("ralph make it nicer", &Settings::default(), |_| true)), "ralplan gate:ralph");
+    for (prompt, lane, want) in
+        [("run team", Lane::Team, "team"), ("run team", Lane::Ralph, ""), ("team fix it", Lane::Team, "")]
+    {
+        assert_eq!(summary(&detect(prompt, &Settings::default(), |asked| asked == lane)), want, "{prompt} {lane:?}");
+    }
     let strict = Settings { gate_words: 40, ..Settings::default() };
-    assert_eq!(summary(&detect(&format!("ralph {}", "word ".repeat(30)), &strict, || false)), "ralplan gate:ralph");
+    assert_eq!(summary(&detect(&format!("ralph {}", "word ".repeat(30)), &strict, |_| false)), "ralplan gate:ralph");
     let asked = std::cell::Cell::new(false);
-    detect("ralph fix src/a.rs", &Settings::default(), || asked.replace(true));
+    detect("ralph fix src/a.rs", &Settings::default(), |_| asked.replace(true));
     assert!(!asked.get(), "plans are looked for only when the gate would close");
 }
 
@@ -826,7 +867,7 @@ fn growth(piece: &str) -> (u64, u64) {
     let work = |bytes: usize| {
         let prompt = piece.repeat(bytes / piece.len());
         steps_of(|| {
-            detect(&prompt, &Settings::default(), || false);
+            detect(&prompt, &Settings::default(), |_| false);
         })
     };
     (work(12 * 1024), work(8 * 12 * 1024))
@@ -905,7 +946,7 @@ fn beyond_the_bound_a_prompt_costs_nothing_more() {
     let work = |bytes: usize| {
         let prompt = "<a \"'`[ ralph ".repeat(bytes / 15);
         steps_of(|| {
-            detect(&prompt, &Settings::default(), || false);
+            detect(&prompt, &Settings::default(), |_| false);
         })
     };
     assert!(work(8 * 1024 * 1024) <= work(512 * 1024) + 1024);

@@ -18,12 +18,24 @@ pub fn cancelled(ended: bool, invocation: Invocation) -> String {
     if !ended {
         return NOT_CANCELLED.to_owned();
     }
-    let (skill, use_it) = skill_and_use(Keyword::Cancel, invocation);
+    let (skill, use_it) = skill_and_use(Keyword::Cancel.name(), invocation);
     format!(
         "[MAGIC KEYWORD: CANCEL]\n\
          The user cancelled. The modes of this session are ended, and the next stop will not be held up. {skill}, {use_it} to clear \
          up what is left. Then say in one sentence what was ended, and start nothing new: what else the prompt asks for waits until \
          the user asks again."
+    )
+}
+
+/// The context when a team takes over the approved plan. It has a state of its own, which its skill writes.
+pub fn team(invocation: Invocation) -> String {
+    let (skill, use_it) = skill_and_use("team", invocation);
+    format!(
+        "[MAGIC KEYWORD: TEAM]\n\
+         The plan is approved, and the user wants a team to do its work. Read the newest `prd-*.md` in `.omc/plans` and the \
+         `test-spec-*.md` of the same name; the task is the one in the PRD's launch command. {skill}, {use_it} for that task; \
+         otherwise split the task into independent pieces, give each to a subagent, and check what comes back against the test \
+         specification."
     )
 }
 
@@ -119,8 +131,8 @@ fn autopilot_elsewhere(invocation: Invocation) -> String {
 }
 
 /// When the skill of this keyword is there, and how the model uses it.
-fn skill_and_use(keyword: Keyword, invocation: Invocation) -> (String, &'static str) {
-    let skill = invocation.skill(keyword.name());
+fn skill_and_use(name: &str, invocation: Invocation) -> (String, &'static str) {
+    let skill = invocation.skill(name);
     match invocation {
         Invocation::Slash => (format!("If the Skill tool offers `{skill}`"), "call it"),
         Invocation::Dollar => (format!("If you have the skill `{skill}`"), "read it"),
@@ -190,7 +202,7 @@ fn mode_text(mode: Keyword, invocation: Invocation) -> String {
         ),
         _ => return String::new(),
     };
-    let (skill, use_it) = skill_and_use(mode, invocation);
+    let (skill, use_it) = skill_and_use(mode.name(), invocation);
     let mut text = format!(
         "{}: {meaning} {skill}, {use_it} first and follow it; otherwise follow these lines at once.",
         mode.name().to_ascii_uppercase()

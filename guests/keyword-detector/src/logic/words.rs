@@ -214,7 +214,7 @@ pub(super) const TELLING: &[&str] = &[
     "deletes", "reports", "reported", "reviewed", "thinks", "told", "asked", "likes", "gets", "got", "goes", "went",
     "starts", "started", "finished", "ended", "ends", "died", "dies", "needs", "costs", "eats", "ate", "fixed", "and",
     "helps", "helped", "became", "becomes", "felt", "feels", "gave", "gives", "still", "just", "also", "could",
-    "might", "would", "itself", "stuck", "broken", "failing",
+    "might", "would", "itself", "stuck", "broken", "failing", "detected",
 ];
 
 /// Words of [`TELLING`] that tell only if one of the others follows them.
@@ -228,7 +228,7 @@ pub(super) const TOPIC_NOUNS: &[&str] = &[
     "icon", "keyword", "keywords", "hook", "hooks", "plugin", "tutorial", "guide", "article", "features", "users",
     "pricing", "cost", "costs", "explained", "explanation", "meaning", "faq", "vs", "versus", "compared",
     "definition", "variable", "class", "function", "not", "no", "off", "bug", "bugs", "issues", "problem", "problems",
-    "crash", "crashes",
+    "crash", "crashes", "comment", "comments",
 ];
 
 /// Modal verbs: with "not" they deny.
@@ -252,6 +252,7 @@ pub(super) const CJK_NEGATION_AFTER: &[&str] = &[
     "안 쓰", "안쓰", "안 돌", "안돌", "안 켜", "돌리지", "켜지", "실행하지", "시작하지", "금지", "필요 없", "필요없",
     "끄고", "꺼", "끄기", "중단", "멈춰", "멈추", "중지", "정지", "취소", "대신", "빼고", "제외", "아니라", "아닌",
     "아니고", "종료", "그만", "끝내", "없애", "비활성", "싫", "안 할", "안할", "안 해", "안해",
+    "면 안 ", "면 안돼", "면 안되", "안 써", "안써",
     // Japanese.
     "使わな", "使わず", "使うな", "使いたくな", "なしで", "無しで", "なしに", "抜きで", "しないで", "しなくて",
     "するな", "させないで", "やめて", "止めて", "とめて", "停止", "中止", "不要", "要らな", "いらな", "ではなく",
@@ -318,7 +319,10 @@ pub(super) const CJK_ASKING: &[&str] = &[
     // Chinese.
     "什么", "什麼", "怎么", "怎麼", "怎样", "怎樣", "如何", "解释", "解釋", "说明", "說明", "为什么", "為什麼",
     "为何", "区别", "區別", "比较", "多少", "吗", "嗎", "介绍", "介紹", "哪个", "哪個", "是否", "关于", "關於",
-    // Thai.
+];
+
+/// Asks about the keyword in Thai, which has spaces enough to be read like English, but puts its question words anywhere.
+pub(super) const THAI_ASKING: &[&str] = &[
     "ทำไม", "อะไร", "ยังไง", "อย่างไร", "คืออะไร", "หมายถึง", "แปลว่า", "อธิบาย", "มั้ย", "ไหม", "เหรอ", "หรอ",
     "หรือไม่", "หรือเปล่า", "ใช่ไหม", "ถูกมั้ย", "เกี่ยวกับ", "เหมือน", "เท่าไหร่", "กี่",
 ];

@@ -16,6 +16,12 @@ const MAX_NAME_UNITS: usize = 60;
 /// From this many failures of the same call another try is no use: the original's number.
 const RETRIES_BEFORE_CHANGE: u64 = 5;
 
+/// Longest objective that is quoted, in UTF-16 units with the dots of one that was cut: the original's 140.
+const MAX_OBJECTIVE_UNITS: usize = 143;
+
+/// From this refusal on an ultrawork without open todos may well be done: the original's number.
+const REFUSALS_BEFORE_DOUBT: u64 = 3;
+
 /// What stands in these texts for the command that ends a mode, alone and with the older plugin's beside it, until
 /// [`name_commands`]. Only we can write it: quotations have no control characters.
 pub(super) const CANCEL: &str = "\u{1}";
@@ -163,13 +169,25 @@ pub(super) fn autopilot(phase: Option<&str>, task: Option<&str>) -> String {
     let (phase, next) = match phase {
         Some(phase) => (name(phase), "Finish this phase, note the next one in the state and go on with it."),
         None => (
-            "not noted yet".to_owned(),
+            "unspecified".to_owned(),
             "See which phase the work is in (expansion, planning, execution, qa or validation), note it in the state and go on \
              with it.",
         ),
     };
     let head = format!("[AUTOPILOT - Phase: {phase}] The work is not finished. Keep working.");
     compose(&head, task, next)
+}
+
+pub(super) fn autoresearch(task: Option<&str>) -> String {
+    compose(
+        "[AUTORESEARCH - STATEFUL MISSION ACTIVE] The mission goes on until its deadline. Keep working.",
+        task,
+        "Make the next experiment, measure it against the best one so far, and note the result in the state.",
+    )
+}
+
+pub(super) fn autoresearch_complete() -> String {
+    "[AUTORESEARCH COMPLETE] The mission's time is over, so it has ended. Its results are in its state.".to_owned()
 }
 
 pub(super) fn ralplan(count: u64, limit: u64, task: Option<&str>) -> String {
@@ -195,10 +213,27 @@ pub(super) fn ultraqa(cycle: u64, limit: u64, goal: Option<&str>) -> String {
     compose(&head, goal, "Run the checks, find the cause of the first failure, fix it, run them again.")
 }
 
-pub(super) fn ultrawork(count: u64, limit: u64, task: Option<&str>) -> String {
-    let head = format!("[ULTRAWORK #{count}/{limit}] The work may not be finished. Keep working.");
-    let next = "Go through your open items, run independent ones in parallel, and check each result.";
-    compose(&head, task, next)
+pub(super) fn ultrawork(
+    count: u64,
+    limit: u64,
+    open_todos: u64,
+    objective: Option<&str>,
+    task: Option<&str>,
+) -> String {
+    let state = match open_todos {
+        0 => "The work may not be finished. Keep working.".to_owned(),
+        1 => "1 of the todos is open. Keep working.".to_owned(),
+        open => format!("{open} todos are open. Keep working."),
+    };
+    let head = format!("[ULTRAWORK #{count}/{limit}] {state}");
+    let next = if open_todos > 0 || count < REFUSALS_BEFORE_DOUBT {
+        "Go through your open items, run independent ones in parallel, and check each result."
+    } else {
+        "If nothing is left to do, end the mode now; else write down what is left as tasks and do it."
+    };
+    let objective =
+        objective.map(|objective| format!("\nCurrent objective: {}", quote(objective, MAX_OBJECTIVE_UNITS)));
+    compose(&head, task, &format!("{next}{}", objective.unwrap_or_default()))
 }
 
 /// A mode has used up its refusals.

@@ -40,6 +40,20 @@ const TEAM_STAGES: [&str; 11] = [
 /// Members in which writers of team states keep the stage.
 const TEAM_STAGE_MEMBERS: [&str; 5] = ["phase", "current_phase", "currentStage", "current_stage", "stage"];
 
+/// Members in which ultrawork notes what it is at, the most deliberate first.
+const OBJECTIVE_MEMBERS: [&str; 10] = [
+    "current_objective",
+    "currentObjective",
+    "objective_summary",
+    "objectiveSummary",
+    "task_summary",
+    "taskSummary",
+    "current_task",
+    "currentTask",
+    "active_task",
+    "activeTask",
+];
+
 /// One mode that can hold the agent.
 pub(super) struct Rule {
     pub(super) mode: Mode,
@@ -47,10 +61,11 @@ pub(super) struct Rule {
 }
 
 /// The modes in the order in which they are asked; the first that wants to go on wins, and the others are not touched.
-pub(super) const RULES: [Rule; 8] = [
+pub(super) const RULES: [Rule; 9] = [
     Rule { mode: Mode::Ralph, judge: ralph },
     Rule { mode: Mode::Ultragoal, judge: ultragoal },
     Rule { mode: Mode::Autopilot, judge: autopilot },
+    Rule { mode: Mode::Autoresearch, judge: autoresearch },
     Rule { mode: Mode::Team, judge: team },
     Rule { mode: Mode::OmcTeams, judge: omc_teams },
     Rule { mode: Mode::Ralplan, judge: ralplan },
@@ -208,6 +223,24 @@ fn autopilot(case: &Case<'_>) -> Ruling {
     case.refuse(reason::autopilot(phase, case.state.prompt()), &[("reinforcement_count", refusals + 1)], Vec::new())
 }
 
+/// A mission runs to its deadline; without one it counts like ralph.
+fn autoresearch(case: &Case<'_>) -> Ruling {
+    let fields = case.state.fields();
+    if case.state.is_finished() || case.state.phase().is_some_and(|phase| phase.eq_ignore_ascii_case("stopped")) {
+        return Ruling::Silent;
+    }
+    let runtime = fields.count("max_runtime_ms").and_then(|ms| i64::try_from(ms).ok());
+    let from_start = || Some(case.state.started_at()?.plus_ms(runtime?));
+    if fields.time("deadline_at").or_else(from_start).is_some_and(|deadline| deadline <= case.now) {
+        return end("deadline_reached", reason::autoresearch_complete());
+    }
+    let refusals = case.count("reinforcement_count");
+    if refusals >= case.facts.hard_cap {
+        return end("max_reinforcements_reached", reason::exhausted(Mode::Autoresearch, case.facts.hard_cap));
+    }
+    case.refuse(reason::autoresearch(case.state.prompt()), &[("reinforcement_count", refusals + 1)], Vec::new())
+}
+
 /// The stage in which the team has something to do, if it is in one and nobody has asked it to end.
 fn team_stage(team: &ModeState) -> Option<&str> {
     let stage = TEAM_STAGE_MEMBERS.iter().find_map(|name| team.fields().text(name))?;
@@ -248,7 +281,7 @@ fn ralplan(case: &Case<'_>) -> Ruling {
         return Ruling::End {
             why: "stop_breaker_exhausted",
             message: reason::ralplan_breaker(RALPLAN_MAX_REFUSALS),
-            also: vec![Write::ClearBreaker(Breaker::Ralplan)],
+            also: vec![Write::Breaker(Breaker::Ralplan, 0)],
         };
     }
     let text = reason::ralplan(refusals + 1, RALPLAN_MAX_REFUSALS, case.state.prompt());
@@ -285,6 +318,7 @@ fn ultrawork(case: &Case<'_>) -> Ruling {
     if refusals >= limit {
         return end("max_reinforcements_reached", reason::exhausted(Mode::Ultrawork, limit));
     }
-    let text = reason::ultrawork(refusals + 1, limit, case.state.prompt());
+    let objective = OBJECTIVE_MEMBERS.iter().find_map(|name| case.state.fields().text(name));
+    let text = reason::ultrawork(refusals + 1, limit, case.session.open_todos, objective, case.state.prompt());
     case.refuse(text, &[("reinforcement_count", refusals + 1)], Vec::new())
 }

@@ -82,7 +82,6 @@ fn written(verdict: &Verdict, wanted: Mode) -> Option<&Fields> {
 fn breaker(verdict: &Verdict, wanted: Breaker) -> Option<u64> {
     verdict.writes.iter().find_map(|write| match write {
         Write::Breaker(breaker, count) if *breaker == wanted => Some(*count),
-        Write::ClearBreaker(breaker) if *breaker == wanted => Some(0),
         _ => None,
     })
 }
@@ -135,7 +134,7 @@ fn a_mode_holds_with_its_marker_and_counts() {
             "reinforcement_count",
             50,
         ),
-        ("P64", other(Mode::Autopilot, &json!({})), "[AUTOPILOT - Phase: not noted yet]", "reinforcement_count", 1),
+        ("P64", other(Mode::Autopilot, &json!({})), "[AUTOPILOT - Phase: unspecified]", "reinforcement_count", 1),
         (
             "P65",
             other(Mode::Autopilot, &json!({"phase": "qa", "reinforcement_count": 19})),
@@ -147,6 +146,13 @@ fn a_mode_holds_with_its_marker_and_counts() {
             "P70",
             other(Mode::Autopilot, &json!({"current_phase": "execution", "iteration": 1})),
             "[AUTOPILOT - Phase: execution]",
+            "reinforcement_count",
+            1,
+        ),
+        (
+            "P93",
+            other(Mode::Autoresearch, &json!({"phase": "running", "deadline_at": ago(-HOUR)})),
+            "[AUTORESEARCH - STATEFUL MISSION ACTIVE]",
             "reinforcement_count",
             1,
         ),
@@ -489,6 +495,50 @@ fn the_cap_follows_the_setting_and_ends_the_linked_ultrawork() {
     // Ralph's end is not that of an ultrawork that somebody started by itself.
     let own = session([ralph(&json!({"iteration": 120})), other(Mode::Ultrawork, &json!({}))]);
     assert!(on_stop(&capped, &own, now()).refusal.is_some_and(|reason| reason.starts_with("[ULTRAWORK")));
+}
+
+#[test]
+fn a_mission_ends_at_its_deadline() {
+    for (over, held, ended) in [
+        (json!({}), true, false),
+        (json!({"deadline_at": ago(-1)}), true, false),
+        (json!({"deadline_at": ago(0)}), false, true),
+        (json!({"max_runtime_ms": 11 * MINUTE}), true, false),
+        (json!({"max_runtime_ms": 10 * MINUTE}), false, true),
+        (json!({"deadline_at": ago(-1), "max_runtime_ms": 1}), true, false),
+        (json!({"reinforcement_count": DEFAULT_HARD_CAP}), false, true),
+        (json!({"phase": "stopped"}), false, false),
+        (json!({"phase": "failed"}), false, false),
+    ] {
+        let verdict = on_stop(&facts(), &session([other(Mode::Autoresearch, &over)]), now());
+        assert_eq!(verdict.refusal.is_some(), held, "{over}");
+        let off = written(&verdict, Mode::Autoresearch).is_some_and(|state| !state.flag("active"));
+        assert_eq!((off, verdict.message.is_some()), (ended, ended), "{over}");
+    }
+}
+
+#[test]
+fn ultrawork_says_what_is_open_and_what_it_is_at() {
+    let long = "x".repeat(200);
+    for (count, open_todos, over, piece) in [
+        (0, 2, json!({}), "[ULTRAWORK #1/50] 2 todos are open."),
+        (0, 1, json!({}), "[ULTRAWORK #1/50] 1 of the todos is open."),
+        (9, 1, json!({}), "Go through your open items"),
+        (1, 0, json!({}), "Go through your open items"),
+        (2, 0, json!({}), "If nothing is left to do, end the mode now"),
+        (0, 0, json!({"currentTask": "b", "objective_summary": "a\n[x]"}), "\nCurrent objective: a [x]\nTask: "),
+        (
+            0,
+            0,
+            json!({"current_objective": " ", "activeTask": long}),
+            &format!("Current objective: {}...\n", &long[..140]),
+        ),
+    ] {
+        let state = merged(json!({"reinforcement_count": count}), &over);
+        let session = SessionState { open_todos, ..session([other(Mode::Ultrawork, &state)]) };
+        let said = on_stop(&facts(), &session, now()).refusal.expect("a refusal");
+        assert!(said.contains(piece), "{piece:?} in {said:?}");
+    }
 }
 
 #[test]

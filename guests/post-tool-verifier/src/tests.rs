@@ -220,6 +220,11 @@ fn an_agents_result_comes_with_the_counts_of_all_agents() {
     let task = json!({"tool_name": "Task", "tool_response": "done"});
     assert_eq!(say(&omc, &task), "Running: 1 [executor] | Completed: 2 | Failed: 1");
     assert_eq!(said(&world(&omc, &task).with_env("OMC_QUIET", "2").call::<PostToolVerifier>()), "Failed: 1");
+    for tool in ["TaskCreate", "TaskUpdate"] {
+        let listed = json!({"tool_name": tool, "tool_response": "Task #1: <remember>CI needs Java 21</remember>"});
+        assert_eq!(say(&omc, &listed), "Running: 1 [executor] | Completed: 2 | Failed: 1", "{tool}");
+    }
+    assert_eq!(notepad(&omc).matches("CI needs Java 21").count(), 1);
 }
 
 #[test]

@@ -7,7 +7,7 @@
 
 use std::path::{Path, PathBuf};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::{
     Error, Fields, Mode, ModeState, SessionId, Store, Timestamp, mode::own_skill_name, session_path, shared_path,
@@ -84,6 +84,8 @@ impl ActiveSkill {
         fields.set("reinforcement_count", 0);
         fields.set("max_reinforcements", level.max_refusals);
         fields.set("stale_ttl_ms", level.life_ms);
+        let about = json!({"written_at": now.to_string(), "mode": "skill-active", "sessionId": session.as_str()});
+        fields.set("_meta", about);
         Some(Self { fields })
     }
 

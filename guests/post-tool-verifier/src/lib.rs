@@ -233,9 +233,11 @@ impl After<'_> {
     fn nothing_found(&self, note: Routine, is_nothing: fn(&str) -> bool) -> Vec<String> {
         /// Longest text that says that there is nothing, in bytes.
         const LONGEST: usize = 400;
-        let Some(output) = self.event.tool_result().filter(|output| output.len() <= LONGEST) else { return Vec::new() };
-        let found = is_nothing(&output.trim().to_lowercase());
-        found.then(|| self.routine(note)).flatten().into_iter().collect()
+        let says_so = || {
+            let output = self.event.tool_result().filter(|output| output.len() <= LONGEST);
+            output.is_some_and(|output| is_nothing(&output.trim().to_lowercase()))
+        };
+        (payload::is_empty_search(self.event) || says_so()).then(|| self.routine(note)).flatten().into_iter().collect()
     }
 
     fn fill(&self) -> Option<String> {

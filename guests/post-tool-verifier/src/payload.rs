@@ -12,9 +12,10 @@ const ERRORS: [&str; 8] =
 /// Longest text that only tells that an agent could not be started, in bytes; what an agent writes is longer or begins otherwise.
 const MAX_START_ERROR_BYTES: usize = 600;
 
-/// Whether the call asked for the background.
+/// Whether the call asked for the background, or an agent was put there unasked.
 pub(crate) fn is_in_background(event: &Event<'_>) -> bool {
     event.field("/tool_input/run_in_background") == Some(Value::Bool(true))
+        || event.text("/tool_response/status").as_deref() == Some("async_launched")
 }
 
 /// What a task in the background has given so far.
@@ -54,4 +55,13 @@ pub(crate) fn evidence(event: &Event<'_>) -> Evidence {
         // Where the structure names the file, the texts in it are the file's.
         text: if names_file { String::new() } else { event.tool_result().unwrap_or_default() },
     }
+}
+
+/// Whether a search says in its members that it found nothing. A search for lines counts them, and not files.
+pub(crate) fn is_empty_search(event: &Event<'_>) -> bool {
+    let count = |name: &str| event.field(&format!("/tool_response/{name}")).and_then(|count| count.as_u64());
+    count("numFiles") == Some(0)
+        && ["numLines", "numMatches"].iter().all(|name| count(name).unwrap_or(0) == 0)
+        && event.text("/tool_response/content").is_none_or(|content| content.trim().is_empty())
+        && event.field("/tool_response/filenames/0").is_none()
 }

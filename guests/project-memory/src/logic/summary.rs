@@ -34,6 +34,8 @@ pub fn at_start(memory: &ProjectMemory, now: Timestamp) -> Option<String> {
 
 /// What is said before a compaction; absent if nothing is known.
 pub fn at_compaction(memory: &ProjectMemory, now: Timestamp) -> Option<String> {
+    const BEFORE: &str = "# Project Memory (Post-Compaction Recovery)\n\nKeep this through the compaction:\n\n";
+    const AFTER: &str = "\n\nThe user's directives stay binding for the whole session.";
     // What else is known, the next look at the project finds again.
     let is_worth_it = !memory.directives().is_empty()
         || !memory.hot_paths().is_empty()
@@ -42,8 +44,6 @@ pub fn at_compaction(memory: &ProjectMemory, now: Timestamp) -> Option<String> {
     if !is_worth_it {
         return None;
     }
-    const BEFORE: &str = "# Project Memory (Post-Compaction Recovery)\n\nKeep this through the compaction:\n\n";
-    const AFTER: &str = "\n\nThe user's directives stay binding for the whole session.";
     let summary = summary(memory, now, MAX_COMPACTION_UNITS - units(BEFORE) - units(AFTER))?;
     Some(format!("{BEFORE}{summary}{AFTER}"))
 }

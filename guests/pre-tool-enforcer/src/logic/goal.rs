@@ -1,7 +1,7 @@
 //! While an ultragoal run is on, the agent's own `/goal` has to be the same: without it the agent would stop at the first turn's
 //! end. Tools that begin, read or end the run are let through.
 
-use omc_state::{Goals, ModeState, Timestamp, bare_skill_name, one_line};
+use omc_state::{Goals, ModeState, Timestamp, bare_skill_name, inert, one_line};
 use serde_json::Value;
 
 /// Longest objective that is repeated, in UTF-16 units.
@@ -101,7 +101,7 @@ pub fn binds(state: &ModeState, goals: &Goals, project_root: Option<&str>, now: 
 /// Why tools have to wait, if the agent's goal is not the run's.
 pub fn refusal(expected: Option<&str>, actual: Option<&Goal>) -> Option<String> {
     let normal = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ").to_lowercase();
-    let shown = |text: &str| one_line(text, MAX_QUOTE_UNITS);
+    let shown = |text: &str| inert(&one_line(text, MAX_QUOTE_UNITS));
     let fits = actual.is_some_and(|goal| {
         goal.is_active
             && match (expected, &goal.objective) {

@@ -91,7 +91,7 @@ pub(crate) fn explain(
     notes: Vec<String>,
 ) -> std::io::Result<Explanation> {
     let dialect = dialect::resolve(agent, &payload, &|name| std::env::var_os(name).is_some());
-    let event = Arc::new(dialect.decode(payload));
+    let event = Arc::new(dispatch::decode(dialect, payload, env));
     let mut surroundings = Surroundings::find(&event, env);
     let guests = considered(&event, &surroundings);
     let copies = Copies::take(&mut surroundings)?;

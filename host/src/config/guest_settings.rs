@@ -907,25 +907,26 @@ mod tests {
         use std::os::unix::fs::symlink;
         type Plant = fn(&World);
         let lower = "{\"ralph\": {\"maxIterations\": 7}}";
-        let planted: [(&str, Plant); 4] = [
-            ("a link", |world| symlink(world.path("secret"), world.path(PROJECT_OMC)).expect("linked")),
-            ("a linked folder", |world| {
+        let planted: [(&str, usize, Plant); 4] = [
+            ("a link", 1, |world| symlink(world.path("secret"), world.path(PROJECT_OMC)).expect("linked")),
+            // With two files of the guests' in it.
+            ("a linked folder", 2, |world| {
                 fs::remove_dir(world.path("project/.omc")).expect("removed");
                 symlink(world.path("elsewhere"), world.path("project/.omc")).expect("linked");
             }),
-            ("a FIFO", |world| {
+            ("a FIFO", 1, |world| {
                 let kind = rustix::fs::FileType::Fifo;
                 rustix::fs::mknodat(rustix::fs::CWD, world.path(PROJECT_OMC), kind, 0o600.into(), 0).expect("made");
             }),
-            ("a giant", |world| fs::write(world.path(PROJECT_OMC), " ".repeat(300_000)).expect("written")),
+            ("a giant", 1, |world| fs::write(world.path(PROJECT_OMC), " ".repeat(300_000)).expect("written")),
         ];
-        for (what, plant) in planted {
+        for (what, problems, plant) in planted {
             let world = World::new(&[("secret", lower), ("elsewhere/config.json", lower)]);
             fs::create_dir_all(world.path("project/.omc")).expect("created");
             plant(&world);
             let settings = world.settings("");
             assert_eq!(settings.get("ralph.maxIterations").as_deref(), Some("100"), "{what}");
-            assert_eq!(settings.problems().len(), 1, "{what}: {:?}", settings.problems());
+            assert_eq!(settings.problems().len(), problems, "{what}: {:?}", settings.problems());
         }
         let world = World::new(&[("dotfiles/omc.jsonc", lower), ("home/.config/claude-omc/x", "")]);
         symlink(world.path("dotfiles/omc.jsonc"), world.path(USER)).expect("linked");

@@ -112,8 +112,9 @@ fn running_modes(store: &Store, session: &SessionId, now: Timestamp) -> Vec<(Mod
     report("not every mode counts", first_error.map_or(Ok(()), Err));
     if !modes.is_empty() {
         let (skills, signals) = (store.read_skills(session), store.read_cancel_signals(session));
+        // Of a run that may be over nothing is said; if it was started anew, Stop knows.
         modes.retain(|(mode, state)| {
-            !skills.has_completed(*mode, state, now) && !signals.iter().any(|signal| signal.covers(*mode, state, now))
+            !skills.has_tombstone(*mode, now) && !signals.iter().any(|signal| signal.covers(*mode, state, now))
         });
     }
     modes

@@ -155,3 +155,18 @@ fn a_provider_with_its_own_names_is_announced_to_the_agent_that_names_models() {
         assert_eq!(text.contains("[MODEL ROUTING OVERRIDE"), announced, "{env:?} {setting} {agent}: {text}");
     }
 }
+
+#[test]
+fn what_has_completed_within_a_day_is_not_restored() {
+    let ago = |hours: i64| Timestamp::from(SystemTime::now()).plus_ms(-hours * 3_600_000).to_string();
+    for (completed, restored) in
+        [(json!(ago(1)), false), (json!(ago(25)), true), (json!("garbage"), false), (json!(null), true)]
+    {
+        let omc = tempfile::tempdir().expect("a folder");
+        plant(&omc, RALPH, &ralph("s1").to_string());
+        let ledger = json!({"version": 2, "active_skills": {"ralph": {"completed_at": completed}}});
+        plant(&omc, "state/sessions/s1/skill-active-state.json", &ledger.to_string());
+        let text = context(&start(&omc, "s1", "resume"));
+        assert_eq!(text.contains("[RALPH LOOP RESTORED]"), restored, "{completed}");
+    }
+}

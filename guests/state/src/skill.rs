@@ -143,20 +143,27 @@ impl SkillLedger {
         self.active.as_ref()
     }
 
-    /// Whether the mode has completed, so that what is left of its state does not count.
+    /// Whether the mode has a tombstone that counts: for 24 hours; one whose time cannot be read counts, because it was set.
     ///
-    /// A tombstone counts for 24 hours; one whose time cannot be read counts, because it was set. A run of the mode that
-    /// started after it is a new one.
+    /// Whoever starts the mode anew takes it away, but for the original's keywords.
+    pub fn has_tombstone(&self, mode: Mode, now: Timestamp) -> bool {
+        self.completed(mode).is_some_and(|completed| completed.is_none_or(|time| now.ms_since(time) <= TOMBSTONE_MS))
+    }
+
+    /// Whether the mode has completed, so that what is left of its state does not count. A run that started after the
+    /// tombstone was set is a new one.
     pub fn has_completed(&self, mode: Mode, state: &ModeState, now: Timestamp) -> bool {
-        let slot = self.fields.get("active_skills").and_then(|slots| slots.get(mode.name())).and_then(Value::as_object);
-        let Some(slot) = slot.cloned().map(Fields::from) else { return false };
-        match slot.get("completed_at") {
-            None | Some(Value::Null | Value::Bool(false)) => false,
-            Some(_) => slot.time("completed_at").is_none_or(|completed| {
-                let restarted =
-                    state.started_at().is_some_and(|started| started > completed && !started.is_future(now));
-                !restarted && now.ms_since(completed) <= TOMBSTONE_MS
-            }),
+        let is_after =
+            |completed| state.started_at().is_some_and(|started| started > completed && !started.is_future(now));
+        self.has_tombstone(mode, now) && !self.completed(mode).flatten().is_some_and(is_after)
+    }
+
+    /// When the mode's tombstone was set, if it has one and its time can be read.
+    fn completed(&self, mode: Mode) -> Option<Option<Timestamp>> {
+        let slot = self.fields.get("active_skills")?.get(mode.name())?.as_object()?;
+        match slot.get("completed_at")? {
+            Value::Null | Value::Bool(false) => None,
+            _ => Some(Fields::from(slot.clone()).time("completed_at")),
         }
     }
 }
@@ -328,6 +335,7 @@ mod tests {
         for (started, hidden) in [(2 * HOUR, true), (HOUR / 2, false), (-HOUR, true)] {
             let run = state(json!({"started_at": ago(started)}));
             assert_eq!(ledger.has_completed(Mode::Ralph, &run, now()), hidden, "started {started} ms ago");
+            assert!(ledger.has_tombstone(Mode::Ralph, now()), "it is there all the same");
         }
         assert!(ledger.has_completed(Mode::Ralph, &state(json!({})), now()));
     }

@@ -147,7 +147,9 @@ impl SkillLedger {
     ///
     /// Whoever starts the mode anew takes it away, but for the original's keywords.
     pub fn has_tombstone(&self, mode: Mode, now: Timestamp) -> bool {
-        self.completed(mode).is_some_and(|completed| completed.is_none_or(|time| now.ms_since(time) <= TOMBSTONE_MS))
+        self.tombstone(mode).is_some_and(|slot| {
+            slot.time("completed_at").is_none_or(|completed| now.ms_since(completed) <= TOMBSTONE_MS)
+        })
     }
 
     /// Whether the mode has completed, so that what is left of its state does not count. A run that started after the
@@ -155,16 +157,15 @@ impl SkillLedger {
     pub fn has_completed(&self, mode: Mode, state: &ModeState, now: Timestamp) -> bool {
         let is_after =
             |completed| state.started_at().is_some_and(|started| started > completed && !started.is_future(now));
-        self.has_tombstone(mode, now) && !self.completed(mode).flatten().is_some_and(is_after)
+        let completed = self.tombstone(mode).and_then(|slot| slot.time("completed_at"));
+        self.has_tombstone(mode, now) && !completed.is_some_and(is_after)
     }
 
-    /// When the mode's tombstone was set, if it has one and its time can be read.
-    fn completed(&self, mode: Mode) -> Option<Option<Timestamp>> {
+    /// The mode's slot, if it says that the mode has completed.
+    fn tombstone(&self, mode: Mode) -> Option<Fields> {
         let slot = self.fields.get("active_skills")?.get(mode.name())?.as_object()?;
-        match slot.get("completed_at")? {
-            Value::Null | Value::Bool(false) => None,
-            _ => Some(Fields::from(slot.clone()).time("completed_at")),
-        }
+        let is_set = !matches!(slot.get("completed_at")?, Value::Null | Value::Bool(false));
+        is_set.then(|| Fields::from(slot.clone()))
     }
 }
 

@@ -1,9 +1,11 @@
 //! What authors of guests do: begin a project, put a manifest on a component, and see the guest of the template at work.
 //!
-//! The template in Rust is built and tested as `guests/no-force-push`. The tests of those in JavaScript and Python need only node
-//! and python3, and are run where these are; building them takes minutes, see `compat/README.md`.
+//! The template in Rust is built and tested as `guests/no-force-push`. Those in JavaScript and Python need only node and python3 for
+//! their tests, which are run where these are; for what else of them is seen without a network, see `authoring/templates.rs`.
 #![cfg(target_os = "linux")]
 
+#[path = "authoring/templates.rs"]
+mod templates;
 mod world;
 
 use std::fs;
@@ -35,10 +37,15 @@ fn files_below(folder: &Path) -> Vec<PathBuf> {
     entries.flat_map(|path| if path.is_dir() { files_below(&path) } else { vec![path] }).collect()
 }
 
+/// Whether a program can be started here.
+fn is_there(program: &str) -> bool {
+    let known = Command::new(program).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
+    known.is_ok_and(|status| status.success())
+}
+
 /// Runs a test of a project, if there is the program for it.
 fn passes(project: &Path, program: &str, args: &[&str]) {
-    let known = Command::new(program).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
-    if !known.is_ok_and(|status| status.success()) {
+    if !is_there(program) {
         return;
     }
     let mut test = Command::new(program);

@@ -10,9 +10,11 @@ mod world;
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::io::{BufRead as _, BufReader, Write as _};
 use std::os::unix::fs::symlink;
 use std::path::PathBuf;
-use std::process::Command;
+use std::process::{Command, Stdio};
+use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -332,6 +334,7 @@ fn what_one_tool_keeps_another_finds() {
         ("wiki_ingest", json!({"title": "Retry policy", "content": "Then [[give up]]."}), "extended retry-policy.md"),
         ("wiki_query", json!({"query": "retry"}), "retry-policy.md: Retry policy [decision]"),
         ("wiki_read", json!({"page": "retry-policy"}), "Three times."),
+        ("wiki_read", json!({"page": "RETRY policy"}), "Three times."),
         ("wiki_list", json!({}), "retry-policy.md"),
         ("wiki_lint", json!({}), "error retry-policy.md: it links to `give-up.md`, which is not there (broken-ref)"),
         ("wiki_refresh", json!({}), "the index names 1 pages"),
@@ -341,14 +344,23 @@ fn what_one_tool_keeps_another_finds() {
         ("state_get_status", json!({"mode": "deep-interview"}), "deep-interview of no session"),
         ("state_clear", json!({"mode": "deep-interview"}), "cleared deep-interview of the shared file"),
         ("state_clear", json!({"mode": "deep-interview"}), "nothing to clear"),
+        (
+            "state_write",
+            json!({"mode": "ralph", "session_id": "s1", "active": true, "max_iterations": 0}),
+            "wrote ralph of session s1: at work, iteration 1, touched",
+        ),
+        ("state_clear", json!({"mode": "ralph", "session_id": "s1"}), "cleared ralph of session s1"),
     ] {
         let said = model.ask(tool, &arguments);
         assert!(said.contains(part), "{tool} {arguments} says {said:?}, without {part:?}");
     }
     for (tool, arguments, part) in [
         ("wiki_add", json!({"title": "", "content": "x"}), "it is empty"),
-        ("wiki_read", json!({"page": "retry-policy"}), "there is no page `retry-policy.md`"),
-        ("wiki_delete", json!({"page": "index.md"}), "index.md"),
+        ("wiki_read", json!({"page": "retry-policy"}), "there is no page `retry-policy`; `wiki_list` lists them"),
+        ("wiki_delete", json!({"page": "index.md"}), "`wiki/index.md` is the wiki's own file"),
+        ("wiki_delete", json!({"page": "../notepad"}), "no page can be called `../notepad.md`"),
+        ("wiki_add", json!({"title": "Log", "content": "x"}), "`wiki/log.md` is the wiki's own file"),
+        ("wiki_ingest", json!({"title": "environment", "content": "x"}), "no page can have its name; take another one"),
         ("wiki_query", json!({"query": "x", "limit": 51}), "from 1 to 50"),
         ("notepad_prune", json!({"daysOld": 0}), "from 1 to 365"),
         ("notepad_write_working", json!({"content": "x".repeat(4_001)}), "4000 is the limit"),
@@ -421,9 +433,10 @@ fn a_session_that_is_not_clear_is_asked_for() {
     begin(&world, "s2");
     let model = Model::of(&world);
     let said = model.fail("state_write", &json!({"mode": "ralph", "active": false}));
-    assert!(said.contains("several sessions are at work (s1, s2)"), "{said}");
+    assert!(said.contains("several sessions are at work (s1, s2)") && said.contains("`session_id`"), "{said}");
     let run = command(&world, &["cancel"]);
-    assert_eq!((run.code, run.stderr.contains("several sessions")), (Some(1), true), "{}", run.stderr);
+    let names_the_way = run.stderr.contains("several sessions") && run.stderr.contains("`--session ID`");
+    assert_eq!((run.code, names_the_way), (Some(1), true), "{}", run.stderr);
     assert!(is_held(&world, "s1") && is_held(&world, "s2"));
 
     // A server that knows its session means that one, as long as the project does.
@@ -449,6 +462,37 @@ fn clearing_a_mode_ends_it_in_the_session_that_is_named_or_in_all() {
     assert!(!is_held(&world, "s1") && is_held(&world, "s2"));
     model.ask("state_clear", &json!({"mode": "ralph"}));
     assert!(!is_held(&world, "s2") && !is_held(&world, "s3"));
+}
+
+#[test]
+fn clearing_a_team_takes_its_folder_and_cancelling_it_ends_it_there() {
+    let world = World::new(&[]);
+    let model = Model::of(&world);
+    let phase = omc(&world, "state/team/atlas/phase-state.json");
+    let reminder = || {
+        let mut host = world.host(["hook", "--agent", "claude"]);
+        host.env_remove("OMC_SKIP_HOOKS");
+        let tool = json!({
+            "hook_event_name": "PreToolUse", "session_id": "s1", "cwd": world.project(), "tool_name": "Task",
+            "tool_input": {"subagent_type": "executor", "prompt": "x", "description": "x"},
+        });
+        let run = Running::start(host, tool.to_string().into_bytes()).finish();
+        String::from_utf8_lossy(&run.stdout).contains("[TEAM ROUTING REQUIRED]")
+    };
+    for by_name in [false, true] {
+        for (name, text) in [
+            ("manifest", json!({"leader": {"session_id": "s1"}})),
+            ("phase-state", json!({"current_phase": "executing"})),
+        ] {
+            write(&omc(&world, &format!("state/team/atlas/{name}.json")), 0o600, text.to_string().as_bytes());
+        }
+        assert!(reminder());
+        printed(&world, &["cancel", "--session", "s1"]);
+        assert!(!reminder() && fs::read_to_string(&phase).expect("a phase").contains("cancelled"));
+        let arguments = if by_name { json!({"mode": "team", "session_id": "s1"}) } else { json!({"mode": "team"}) };
+        assert!(model.ask("state_clear", &arguments).starts_with("cleared team of session s1"));
+        assert!(!omc(&world, "state/team/atlas").exists());
+    }
 }
 
 #[test]
@@ -508,6 +552,47 @@ fn commands_say_the_same_as_the_tools() {
 }
 
 #[test]
+fn a_notepad_that_cannot_be_read_is_kept_and_the_next_note_says_where() {
+    let world = World::new(&[]);
+    let model = Model::of(&world);
+    let huge = "x".repeat((256 << 10) + 1).into_bytes();
+    for (bytes, why) in [(huge, "is larger than 262144 bytes"), (b"\xff words".to_vec(), "is not UTF-8")] {
+        write(&omc(&world, "notepad.md"), 0o600, &bytes);
+        for (tool, args) in [("notepad_read", json!({})), ("notepad_stats", json!({})), ("notepad_prune", json!({}))] {
+            let said = model.fail(tool, &args);
+            assert!(said.contains(why) && said.contains("the next note keeps it under another name"), "{tool}: {said}");
+        }
+        // Guests do their work without it.
+        let mut host = world.host(["hook", "--agent", "claude"]);
+        host.env_remove("OMC_SKIP_HOOKS");
+        let event =
+            json!({"hook_event_name": "SessionStart", "source": "startup", "session_id": "s1", "cwd": world.project()});
+        let run = Running::start(host, event.to_string().into_bytes()).finish();
+        assert!(String::from_utf8_lossy(&run.stdout).contains(why), "{}", run.stderr);
+        assert!(omc(&world, "state/sessions/s1/session-started.json").exists());
+        assert!(!world.trail().contains("\"fault\":"), "{}", world.trail());
+
+        let said = printed(&world, &["notepad", "write", "working", "new"]);
+        let aside = said.split("is kept as ").nth(1).and_then(|rest| rest.split(';').next()).expect("a place");
+        assert_eq!(fs::read(world.project().join(aside)).expect("all of it"), bytes);
+        let said = model.ask("notepad_read", &json!({}));
+        assert!(said.contains("new") && said.contains(aside.trim_start_matches(".omc/")), "{said}");
+    }
+}
+
+#[test]
+fn a_reader_that_goes_away_early_is_no_failure() {
+    let world = World::new(&[]);
+    for args in [&["completions", "bash"][..], &["man"], &["audit", "--json"]] {
+        let mut child = world.host(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("started");
+        // More is written than a pipe holds, or the pipe is gone before anything is.
+        drop(child.stdout.take());
+        let ended = child.wait_with_output().expect("ended");
+        assert_eq!((ended.status.code(), ended.stderr.as_slice()), (Some(0), b"".as_slice()), "{args:?}");
+    }
+}
+
+#[test]
 fn help_completions_and_the_manual_name_every_command() {
     let world = World::new(&[]);
     let (help, script, page) =
@@ -527,7 +612,26 @@ fn help_completions_and_the_manual_name_every_command() {
         let text = printed(&world, &[name, "--help"]);
         assert!(text.contains("Examples:"), "`omc-host {name} --help` shows no example");
     }
+    // Every page that another one names is there, however deep.
+    let mut commands: Vec<Vec<String>> = vec![Vec::new()];
+    let mut deepest = 0;
+    while let Some(command) = commands.pop() {
+        let args: Vec<&str> = std::iter::once("man").chain(command.iter().map(String::as_str)).collect();
+        let page = printed(&world, &args);
+        let title = [&["omc-host"], &args[1..]].concat();
+        assert!(page.contains(&format!(".TH {} 1 ", title.join("-"))), "{page}");
+        assert!(page.contains(&format!("\\fB{}\\fR", title.join(" ").replace('-', "\\-"))), "{page}");
+        let below = format!("{}-", title.join("-")).replace('-', "\\-");
+        let names = page.lines().filter_map(|line| line.strip_prefix(&below)?.strip_suffix("(1)"));
+        for name in names.filter(|name| *name != "help") {
+            commands.push([command.clone(), vec![name.replace("\\-", "-")]].concat());
+        }
+        deepest = deepest.max(command.len());
+    }
+    assert_eq!(deepest, 3, "`memory shared read` has a page");
     assert!(printed(&world, &["man", "state"]).contains("Remove the state of a mode"));
+    let unknown = command(&world, &["man", "guests", "no-such-command"]);
+    assert!(unknown.stderr.contains("no command `omc-host guests no-such-command`; `omc-host guests --help` lists"));
     for shell in ["elvish", "fish", "powershell", "zsh"] {
         assert!(printed(&world, &["completions", shell]).contains("session"), "{shell}");
     }
@@ -567,6 +671,54 @@ fn a_server_ends_with_its_client_and_survives_what_is_no_request() {
     // Nobody who says nothing keeps it.
     let run = Running::start(world.host(["mcp"]), Vec::new()).finish();
     assert!(run.stdout.is_empty());
+}
+
+#[test]
+fn a_request_over_the_limit_is_answered_and_needs_no_memory() {
+    /// Many times the limit, in bytes.
+    const HUGE: usize = 64 << 20;
+    /// A server with a request of the limit in its buffer, in kilobytes: far less than a request over it.
+    const MAX_RESIDENT_KB: u64 = 48 << 10;
+
+    let world = World::new(&[]);
+    let mut server = world.host(["mcp"]);
+    let mut server = server.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("the server starts");
+    let mut stdin = server.stdin.take().expect("a pipe");
+    let stdout = BufReader::new(server.stdout.take().expect("a pipe"));
+    let (tell, answers) = mpsc::channel();
+    thread::spawn(move || stdout.lines().map_while(Result::ok).try_for_each(|line| tell.send(line)));
+    let answer = || -> Value {
+        let line = answers.recv_timeout(IN_TIME).expect("an answer");
+        serde_json::from_str(&line).expect("JSON")
+    };
+    // As clients write them: the id comes last.
+    let mut request = |method: &str, params: &str, id: u64| {
+        writeln!(stdin, r#"{{"method":"{method}","params":{params},"jsonrpc":"2.0","id":{id}}}"#).expect("it reads");
+    };
+    let note = |content: &str| format!(r#"{{"name":"notepad_write_manual","arguments":{{"content":"{content}"}}}}"#);
+    let refuse = |answer: Value, id: u64| {
+        assert_eq!((&answer["id"], &answer["error"]["code"]), (&json!(id), &json!(-32600)), "{answer}");
+        let text = answer["error"]["message"].as_str().expect("a text");
+        assert!(text.contains("4194304 bytes"), "{text}");
+    };
+    // Before the client has said who it is, and afterwards.
+    request("tools/call", &note(&"x".repeat(HUGE)), 1);
+    refuse(answer(), 1);
+    let hello =
+        json!({"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}});
+    request("initialize", &hello.to_string(), 2);
+    assert_eq!(answer()["id"], 2);
+    request("tools/call", &note(&"x".repeat(HUGE)), 3);
+    refuse(answer(), 3);
+    request("tools/call", &note("short"), 4);
+    assert_eq!(answer()["result"]["isError"], false);
+    let status = fs::read_to_string(format!("/proc/{}/status", server.id())).unwrap_or_default();
+    if let Some(peak) = status.lines().find_map(|line| line.strip_prefix("VmHWM:")) {
+        let peak: u64 = peak.trim().trim_end_matches(" kB").parse().expect("a number");
+        assert!(peak < MAX_RESIDENT_KB, "{peak} kB");
+    }
+    drop(stdin);
+    assert!(server.wait().expect("it ends").success());
 }
 
 #[test]

@@ -59,3 +59,12 @@ fn entry(world: &World) -> Value {
     let list = std::fs::read(world.path("home/.local/share/omc-host/guests.json")).unwrap_or_default();
     serde_json::from_slice::<Value>(&list).map(|lock| lock["guests"][0].clone()).unwrap_or_default()
 }
+
+#[test]
+fn a_wrong_command_line_is_64_and_never_2_which_agents_read_as_a_refusal() {
+    for (args, status) in [(&["fetch"][..], 64), (&["pull", "only-a-reference"], 64), (&[], 64), (&["--help"], 0)] {
+        let output = std::process::Command::new(net()).args(args).output().expect("started");
+        assert_eq!(output.status.code(), Some(status), "{args:?}");
+        assert_eq!(output.stdout.is_empty(), status != 0, "{args:?}");
+    }
+}

@@ -322,6 +322,29 @@ fn an_agent_that_is_too_old_for_its_hooks_is_named() {
 }
 
 #[test]
+fn a_folder_for_all_state_that_was_not_used_yet_is_no_problem() {
+    let machine = Machine::new();
+    machine.ok(&["install", "--agent", "claude"]);
+    write(&machine.world.path("outside/file"), 0o600, b"");
+    for (state_dir, state, says) in [
+        ("central", "ok", "central/project-"),
+        ("outside", "ok", "outside/project-"),
+        ("outside/file", "note", "no folder that can hold state"),
+    ] {
+        let mut command = machine.command(&machine.program, &["doctor", "--json"]);
+        command.env("OMC_STATE_DIR", machine.world.path(state_dir));
+        let run = Running::start(command, Vec::new()).finish();
+        let report: Value = serde_json::from_slice(&run.stdout).expect("JSON");
+        let findings = report["findings"].as_array().expect("findings");
+        let project = findings.iter().find(|finding| finding["check"] == "project").expect("the project");
+        let text = project["text"].as_str().expect("a text");
+        assert!(project["state"] == state && text.contains(says), "{state_dir}: {project}");
+        assert_eq!(text.ends_with("is not there yet"), state == "ok", "{state_dir}: {project}");
+    }
+    assert!(!machine.world.path("central").exists(), "looking makes nothing");
+}
+
+#[test]
 fn an_installation_beside_the_original_says_so() {
     let machine = Machine::new();
     let original = json!({
@@ -441,6 +464,54 @@ fn one_agents_broken_file_keeps_nobody_from_the_other_agent() {
     let run = machine.run(&["uninstall"]);
     assert!(run.code == Some(1) && run.stderr.contains("Claude Code stays as it is"), "{}", run.stderr);
     assert_eq!(files(&codex), before);
+}
+
+#[test]
+fn nothing_is_set_up_elsewhere_than_the_environment_says() {
+    let machine = Machine::new();
+    let (home, project) = (machine.world.home(), machine.world.project());
+    create_dirs(&project.join(".claude"));
+    let before = files(&[home.clone(), project.clone()]);
+    let run = |variable: &str, folder: &Path, args: &[&str]| {
+        let mut command = machine.command(&machine.program, args);
+        command.env(variable, project.join(".claude")).current_dir(folder);
+        Running::start(command, Vec::new()).finish()
+    };
+    let refused = |variable: &str, args: &[&str]| {
+        let run = run(variable, &project, args);
+        let (said, stdout) = (run.stderr.as_str(), String::from_utf8_lossy(&run.stdout));
+        assert_eq!((run.code, stdout.as_ref()), (Some(1), ""), "{variable} {args:?}: {said}");
+        assert!(said.starts_with("omc-host: nothing was changed: ") && said.lines().count() == 1, "{said}");
+        assert!(said.contains(&format!("`{variable}` points into the project")), "{said}");
+        assert!(said.contains("start it outside of the project, or without the variable"), "{said}");
+    };
+    for args in [
+        &["install"][..],
+        &["install", "--dry-run"],
+        &["install", "--json", "--agent", "claude"],
+        &["install", "--scope", "project"],
+        &["uninstall"],
+        &["doctor", "--fix"],
+        &["doctor", "--fix", "--json"],
+    ] {
+        for variable in ["CLAUDE_CONFIG_DIR", "CODEX_HOME", "XDG_STATE_HOME"] {
+            refused(variable, args);
+        }
+    }
+    // Of the home only a dry run: what is in its place is the account's own.
+    refused("HOME", &["install", "--dry-run"]);
+    refused("HOME", &["uninstall", "--dry-run"]);
+    assert_eq!(files(&[home, project.clone()]), before);
+
+    // What changes no settings goes on, with a word about it; and so does everything from outside.
+    let doctor = run("CLAUDE_CONFIG_DIR", &project, &["doctor"]);
+    assert!(String::from_utf8_lossy(&doctor.stdout).contains("`CLAUDE_CONFIG_DIR` points into the project"));
+    let plugin = machine.world.path("outside/plugin");
+    assert_eq!(run("HOME", &project, &["bundle", "claude", plugin.to_str().expect("UTF-8")]).code, Some(0));
+    let shown =
+        run("CLAUDE_CONFIG_DIR", &machine.world.path("outside"), &["install", "--dry-run", "--agent", "claude"]);
+    let stdout = String::from_utf8_lossy(&shown.stdout);
+    assert!(shown.code == Some(0) && stdout.contains("project/.claude/settings.json"), "{stdout}{}", shown.stderr);
 }
 
 #[test]

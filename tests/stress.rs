@@ -406,7 +406,9 @@ fn a_lock_that_somebody_keeps_holds_nobody_up() {
     let run = send(&world, "Stop", &json!({}));
     assert_eq!(refused_iteration(&run), None);
     let last = records(&world, "persistent-mode").pop().expect("a record");
-    assert!(last["log"].to_string().contains("let the agent stop"), "{last:#}");
+    let log = last["log"].to_string();
+    assert!(log.contains("let the agent stop"), "{last:#}");
+    assert!(log.contains("failed to get the lock `state`: somebody else held it for the whole time\""), "{last:#}");
     assert_eq!(iteration(&world), 1);
     drop(folder);
     assert_eq!(refused_iteration(&send(&world, "Stop", &json!({}))), Some(2));

@@ -39,9 +39,9 @@ pub enum ComponentError {
     /// There is nothing.
     #[error("the file is empty")]
     Empty,
-    /// They are not WebAssembly.
-    #[error("this is not a WebAssembly component")]
-    Wasm(#[from] wasmparser::BinaryReaderError),
+    /// They are not WebAssembly, for this reason.
+    #[error("this is not a WebAssembly component: {0}")]
+    Wasm(String),
     /// The manifest is missing or not accepted.
     #[error(transparent)]
     Manifest(#[from] ManifestError),
@@ -51,6 +51,13 @@ pub enum ComponentError {
     /// It cannot be read.
     #[error("it cannot be read")]
     Read(#[from] io::Error),
+}
+
+impl From<wasmparser::BinaryReaderError> for ComponentError {
+    fn from(error: wasmparser::BinaryReaderError) -> Self {
+        // Some of its messages show bytes in a column, and a reason is a part of a sentence.
+        Self::Wasm(error.to_string().split_whitespace().collect::<Vec<_>>().join(" "))
+    }
 }
 
 impl Component {

@@ -32,12 +32,23 @@ pub const BASELINE_TARGETS: &[Baseline] = &[
 
 const X86_64_V2: &[&str] = &["has_sse3", "has_ssse3", "has_sse41", "has_sse42", "has_popcnt", "has_cmpxchg16b"];
 
-/// The configuration of every engine here, without a target: the compiler adds one, the host runs natively.
+/// The configuration of an engine that runs code on this machine.
+pub fn engine_config() -> Config {
+    config(cfg!(windows))
+}
+
+/// The configuration of an engine that compiles for a target, without that target.
+pub fn engine_config_for(triple: &str) -> Config {
+    config(triple.contains("-windows-"))
+}
+
+/// The configuration of every engine here.
 ///
 /// - Fuel and epochs: both stop a guest, each alone.
 /// - Only the features that components need: no threads, no garbage collection, no 64-bit memories.
-/// - No address maps, backtraces or unwind tables: a fault is named by its kind, and less is mapped on each event.
-pub fn engine_config() -> Config {
+/// - No address maps, backtraces or unwind tables: a fault is named by its kind, and less is mapped on each event. Only Windows
+///   does not run code without unwind tables.
+fn config(is_for_windows: bool) -> Config {
     let mut config = Config::new();
     config
         .consume_fuel(true)
@@ -47,6 +58,6 @@ pub fn engine_config() -> Config {
         .concurrency_support(false)
         .wasm_backtrace_max_frames(None)
         .generate_address_map(false)
-        .native_unwind_info(false);
+        .native_unwind_info(is_for_windows);
     config
 }

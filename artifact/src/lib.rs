@@ -14,7 +14,7 @@ mod seal;
 
 pub use component::{Component, ComponentError, MAX_COMPONENT_BYTES, hex};
 pub use condition::{Condition, MAX_CONDITION_BYTES, SESSION};
-pub use engine::{BASELINE_TARGETS, Baseline, WASM_STACK_BYTES, engine_config};
+pub use engine::{BASELINE_TARGETS, Baseline, WASM_STACK_BYTES, engine_config, engine_config_for};
 pub use manifest::{
     Access, Capability, DEFAULT_ORDER, DirScope, MANIFEST_SECTION, MAX_MANIFEST_BYTES, Manifest, ManifestError,
     Preopen, Request, Subscription, WishedLimits,

@@ -3,8 +3,13 @@
 //! `build` makes the code of a guest inside the host. `cache` makes that of guests of others, for `omc-host guests add`, and for
 //! an event that found none: the host then starts it when its answer is out, detached, with the locked folder of the cache as
 //! standard input, so that the lock lasts as long as the work. It never runs before an answer.
+//!
+//! Exit statuses are those of the host: 0 in order, 1 failure, 64 wrong usage.
 
 mod strip;
+#[cfg(test)]
+#[expect(dead_code, reason = "the tests of the whole program need more of it")]
+mod testing;
 
 use std::fs::{self, File};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
@@ -14,8 +19,11 @@ use std::process::ExitCode;
 
 use anyhow::{Context as _, Result, anyhow, bail};
 use clap::{Parser, Subcommand};
-use omc_artifact::{BASELINE_TARGETS, CacheEntry, Component, Seal, engine_config};
+use omc_artifact::{BASELINE_TARGETS, CacheEntry, Component, Seal, engine_config_for};
 use wasmtime::Engine;
+
+/// Exit status for a wrong command line (`EX_USAGE`).
+const USAGE: u8 = 64;
 
 /// Compile guests of omc-host ahead of time.
 #[derive(Debug, Parser)]
@@ -51,7 +59,15 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    let done = match Args::parse().command {
+    let args = match Args::try_parse() {
+        Ok(args) => args,
+        Err(error) => {
+            // Nobody is there to hear that the terminal is gone.
+            let _ = error.print();
+            return ExitCode::from(if error.use_stderr() { USAGE } else { 0 });
+        }
+    };
+    let done = match args.command {
         Command::Build { component, output, target, describe } => {
             build(&component, &output, target.as_deref(), describe.as_deref())
         }
@@ -60,10 +76,16 @@ fn main() -> ExitCode {
     match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            let _ = writeln!(io::stderr(), "omc-compiler: {error:#}");
+            let _ = writeln!(io::stderr(), "omc-compiler: {}", one_line(&format!("{error:#}")));
             ExitCode::FAILURE
         }
     }
+}
+
+/// A reason as one line: names out of a guest's bytes are in it, and what they hold must not act on a terminal.
+fn one_line(reason: &str) -> String {
+    let words = reason.split(|c: char| c.is_whitespace() || c.is_control()).filter(|word| !word.is_empty());
+    words.collect::<Vec<_>>().join(" ")
 }
 
 fn build(path: &Path, output: &Path, target: Option<&str>, describe: Option<&Path>) -> Result<()> {
@@ -145,8 +167,7 @@ fn engine_for(target: Option<&str>) -> Result<Engine> {
         let known: Vec<_> = BASELINE_TARGETS.iter().map(|baseline| baseline.triple).collect();
         format!("no guest can be compiled for `{triple}`; known targets are {}", known.join(", "))
     })?;
-    let mut config = engine_config();
-
+    let mut config = engine_config_for(triple);
     config.target(triple).map_err(|error| anyhow!("failed to choose the target `{triple}`: {error:#}"))?;
     for flag in baseline.flags {
         // SAFETY-relevant only in the other direction: the host refuses code that needs features its processor lacks.

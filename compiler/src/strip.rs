@@ -1,7 +1,8 @@
-//! Compiled code without the names of its functions: a twelfth of its size, which nobody reads.
+//! Compiled code without its symbols: a twelfth of its size, which nobody reads.
 //!
 //! The engine writes an ELF file whose last sections are a table of symbols and their names. It only looks for sections by name
-//! when it loads the file, and the symbols are for debuggers and profilers.
+//! when it loads the file, and the symbols are for debuggers and profilers. The names that a guest itself has for its functions stay
+//! in a section of the engine's, which refers to them; a guest that was linked without them has none.
 
 use anyhow::{Context as _, Result, ensure};
 
@@ -13,6 +14,8 @@ const SECTION_KIND: (usize, usize) = (4, 4);
 const SECTION_OFFSET: (usize, usize) = (24, 8);
 const SECTION_SIZE: (usize, usize) = (32, 8);
 const SECTION_HEADER_BYTES: usize = 64;
+/// The length of the header of an ELF-64 file, in bytes.
+const HEADER_BYTES: usize = 64;
 
 /// Kinds of sections: a table of symbols, a table of names.
 const SYMBOLS: u64 = 2;
@@ -21,15 +24,16 @@ const NAMES: u64 = 3;
 /// Removes the symbols and their names from compiled code.
 pub(crate) fn symbols(code: &[u8]) -> Result<Vec<u8>> {
     ensure!(code.starts_with(b"\x7fELF\x02\x01"), "compiled code is not a little-endian ELF-64 file");
-    let count = number(code, 0, SECTION_COUNT)?;
-    let names = number(code, 0, NAMES_INDEX)?;
-    let first = usize::try_from(number(code, 0, SECTIONS_OFFSET)?)?;
+    let count = number(code, SECTION_COUNT)?;
+    let names = number(code, NAMES_INDEX)?;
+    let first = usize::try_from(number(code, SECTIONS_OFFSET)?)?;
     let mut headers = Vec::new();
     let mut kept_names = None;
     for index in 0..count {
-        let at = first + usize::try_from(index)? * SECTION_HEADER_BYTES;
-        let header = code.get(at..at + SECTION_HEADER_BYTES).context("a section's header lies beyond the end")?;
-        let kind = number(header, 0, SECTION_KIND)?;
+        let at = usize::try_from(index)?.checked_mul(SECTION_HEADER_BYTES).and_then(|at| at.checked_add(first));
+        let header = at.and_then(|at| piece(code, at, SECTION_HEADER_BYTES));
+        let header = header.context("a section's header lies beyond the end")?;
+        let kind = number(header, SECTION_KIND)?;
         if index == names {
             kept_names = Some(headers.len());
         } else if kind == SYMBOLS || kind == NAMES {
@@ -42,11 +46,12 @@ pub(crate) fn symbols(code: &[u8]) -> Result<Vec<u8>> {
     // The names of the sections move to where the symbols began; all else stays where it is.
     let (names, rest): (Vec<_>, Vec<_>) = (0..headers.len()).partition(|&index| index == kept_names);
     let span = |header: &[u8]| -> Result<(usize, usize)> {
-        let start = usize::try_from(number(header, 0, SECTION_OFFSET)?)?;
-        Ok((start, start + usize::try_from(number(header, 0, SECTION_SIZE)?)?))
+        let start = usize::try_from(number(header, SECTION_OFFSET)?)?;
+        let size = usize::try_from(number(header, SECTION_SIZE)?)?;
+        Ok((start, start.checked_add(size).context("a section lies beyond the end")?))
     };
     let ends = rest.iter().map(|&index| Ok(span(&headers[index])?.1)).collect::<Result<Vec<_>>>()?;
-    let end = ends.into_iter().max().context("compiled code has no sections")?;
+    let end = ends.into_iter().max().context("compiled code has no sections")?.max(HEADER_BYTES);
     let mut stripped = code.get(..end).context("a section lies beyond the end")?.to_vec();
     for index in names {
         let (from, to) = span(&headers[index])?;
@@ -63,12 +68,20 @@ pub(crate) fn symbols(code: &[u8]) -> Result<Vec<u8>> {
     Ok(stripped)
 }
 
-/// A little-endian number in a header that begins at `base`.
-fn number(bytes: &[u8], base: usize, (at, length): (usize, usize)) -> Result<u64> {
-    let bytes = bytes.get(base + at..base + at + length).context("a header lies beyond the end")?;
+/// The bytes from an offset on, if there are so many.
+fn piece(bytes: &[u8], from: usize, length: usize) -> Option<&[u8]> {
+    bytes.get(from..from.checked_add(length)?)
+}
+
+/// A little-endian number in a header.
+fn number(header: &[u8], (at, length): (usize, usize)) -> Result<u64> {
+    let bytes = piece(header, at, length).context("a header lies beyond the end")?;
     Ok(bytes.iter().rev().fold(0, |number, &byte| number << 8 | u64::from(byte)))
 }
 
 fn put(bytes: &mut [u8], (at, length): (usize, usize), number: u64) {
     bytes[at..at + length].copy_from_slice(&number.to_le_bytes()[..length]);
 }
+
+#[cfg(test)]
+mod tests;

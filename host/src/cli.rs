@@ -122,9 +122,20 @@ enum Command {
     /// Print the manual page of this program or of one of its commands
     #[command(after_help = companion::MAN_EXAMPLES)]
     Man {
-        /// The command
-        command: Option<String>,
+        /// The command, and the command of that
+        command: Vec<String>,
     },
+}
+
+impl Command {
+    /// Whether the command changes an agent's settings, or shows how it would.
+    fn sets_up(&self) -> bool {
+        match self {
+            Self::Install(_) | Self::Uninstall(_) => true,
+            Self::Doctor(args) => args.mends(),
+            _ => false,
+        }
+    }
 }
 
 /// The definition of the command line, for what is generated from it.
@@ -154,8 +165,12 @@ pub fn run(args: Vec<OsString>, began: Instant) -> ExitCode {
     let env = Env::from_process();
     // The same folders that the hooks find from here: `log` must show what they wrote, `guests` what they would call.
     let paths = Paths::resolve(&env, None, std::env::current_dir().ok().as_deref());
-    warn(paths.problems.iter().map(ToString::to_string));
+    let sets_up = cli.command.sets_up();
+    if !sets_up {
+        warn(paths.problems.iter().map(ToString::to_string));
+    }
     let outcome = catch_unwind(AssertUnwindSafe(|| match cli.command {
+        _ if sets_up && !paths.problems.is_empty() => Err(other_folders(&paths)),
         // Only with `--help`, which the parser has answered.
         Command::Hook { .. } => Ok(true),
         Command::Explain(args) => explain::run(&args, &env),
@@ -176,7 +191,7 @@ pub fn run(args: Vec<OsString>, began: Instant) -> ExitCode {
         Command::Mcp => companion::run::<&str>(&[]),
         Command::Completions { shell } => companion::run(&["completions", &shell]),
         Command::Man { command } => {
-            companion::run(&std::iter::once("man").chain(command.as_deref()).collect::<Vec<_>>())
+            companion::run(&std::iter::once("man").chain(command.iter().map(String::as_str)).collect::<Vec<_>>())
         }
     }));
     match outcome {
@@ -188,6 +203,17 @@ pub fn run(args: Vec<OsString>, began: Instant) -> ExitCode {
         }
         Err(_) => ExitCode::from(BUG),
     }
+}
+
+/// Why nothing is set up where a variable was not believed: whoever set it means other folders than those that would be changed.
+fn other_folders(paths: &Paths) -> anyhow::Error {
+    let ignored: Vec<_> = paths.problems.iter().map(|problem| problem.what.as_str()).collect();
+    let home = paths.home.as_ref().map_or("nobody's home".to_owned(), |home| format!("`{}`", home.display()));
+    anyhow::anyhow!(
+        "nothing was changed: {}, so that this would be about the folders in {home}; start it outside of the project, or \
+         without the variable if those are the ones you mean",
+        ignored.join(", ")
+    )
 }
 
 /// Makes a write beyond the largest size that a file may have here (`ulimit -f`) fail, instead of ending the process before it

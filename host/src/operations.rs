@@ -48,6 +48,9 @@ pub enum Error {
     /// A file could not be read or written.
     #[error(transparent)]
     Store(#[from] omc_state::Error),
+    /// The notepad is too large, or no text.
+    #[error("the notepad `{0}` is not read; the next note keeps it under another name and begins a new one")]
+    UnreadableNotepad(String, #[source] omc_state::Error),
     /// An argument is not one that can be used.
     #[error("`{argument}` cannot be used: {why}")]
     Argument {
@@ -57,7 +60,7 @@ pub enum Error {
         why: String,
     },
     /// Several sessions could be meant.
-    #[error("several sessions are at work ({}); name one of them as the session", list(.0))]
+    #[error("several sessions are at work ({}); name the one that is meant: `--session ID` of the command, `session_id` of the tool", list(.0))]
     Ambiguous(Vec<SessionId>),
     /// Another session is at work in the mode, and only one may be.
     #[error("session `{other}` is at work in {mode}, and only one session of a project may be; end that one first")]
@@ -71,7 +74,7 @@ pub enum Error {
     #[error("{0} is switched off in the settings")]
     SwitchedOff(&'static str),
     /// The page is not there.
-    #[error("there is no page `{0}`")]
+    #[error("there is no page `{0}`; `wiki_list` lists them")]
     NoPage(String),
 }
 

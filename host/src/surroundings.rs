@@ -2,14 +2,16 @@
 //!
 //! Found once on the event's own thread and shared by all its guests, so that they all see the same root. Nothing is created here.
 
+use std::borrow::Cow;
 use std::env;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use omc_artifact::ReadRoot;
+use omc_tool::{Linked, ToolCall};
 
 use crate::capability::OmcDir;
-use crate::config::state_root::{OMC_DIR, Parent};
+use crate::config::state_root::{LinkedFolder, OMC_DIR, Parent};
 use crate::config::{self, Env, EnvVars, StateRoot};
 use crate::protocol::event::{Agent, Event};
 use crate::spill::Spill;
@@ -56,6 +58,20 @@ impl Surroundings {
     /// The project's root, if the event has a project.
     pub(crate) fn project_root(&self) -> Option<&Path> {
         self.config.state.as_ref().ok().map(|root| root.project_root.as_path())
+    }
+
+    /// The call of a tool that the event is about; its paths in the project begin with the project's root.
+    pub(crate) fn tool_call<'a>(&'a self, event: &'a Event) -> Option<ToolCall<'a>> {
+        Some(ToolCall { linked: self.linked(), ..event.tool_call()? })
+    }
+
+    /// A path of the agent's, with the project's root as its beginning where it is in the project.
+    pub(crate) fn without_link<'a>(&self, path: &'a str) -> Cow<'a, str> {
+        self.linked().and_then(|linked| linked.resolve(path)).map_or(Cow::Borrowed(path), Cow::Owned)
+    }
+
+    fn linked(&self) -> Option<Linked<'_>> {
+        self.config.state.as_ref().ok()?.linked.as_ref().map(LinkedFolder::names)
     }
 
     /// Whether the project's root is the top of a git work tree.

@@ -186,6 +186,10 @@ arguments! {
         #[serde(default)]
         limit: Option<usize>,
     }
+    ReadPage {
+        /// The page's file name, with or without .md, or its title
+        page: String,
+    }
     PageName {
         /// The page's file name, with or without .md
         page: String,

@@ -17,7 +17,8 @@ use rmcp::{ServerHandler, tool, tool_handler, tool_router};
 
 use crate::arguments::{
     AddDirective, AddNote, Contribute, GetStatus, ListActive, Nothing, PageName, Priority, PruneNotepad, QueryWiki,
-    ReadMemory, ReadNotepad, ReadState, SharedKey, SharedNamespace, WriteMemory, WriteNote, WriteShared, WriteState,
+    ReadMemory, ReadNotepad, ReadPage, ReadState, SharedKey, SharedNamespace, WriteMemory, WriteNote, WriteShared,
+    WriteState,
 };
 
 /// Longest answer, in UTF-16 units: about as much as Claude Code takes from a tool without a complaint.
@@ -88,7 +89,8 @@ impl Tools {
         self.answer(folder.as_deref(), |project| project.write_state(&mode, session.as_deref(), &args.change()))
     }
 
-    /// Remove the state of a mode: of one session, or of every session of the project unless you name one.
+    /// Remove the state of a mode: of one session, or of every session of the project unless you name one. Of a team its folder in
+    /// state/team goes as well.
     #[tool(annotations(
         title = "Clear a mode's state",
         destructive_hint = true,
@@ -279,7 +281,7 @@ impl Tools {
 
     /// Read a wiki page with its front matter; `index` and `log` are the wiki's own.
     #[tool(annotations(title = "Read a wiki page", read_only_hint = true, open_world_hint = false))]
-    fn wiki_read(&self, Parameters(args): Parameters<PageName>) -> Answer {
+    fn wiki_read(&self, Parameters(args): Parameters<ReadPage>) -> Answer {
         self.answer(args.working_directory.as_deref(), |project| project.read_wiki(&args.page))
     }
 

@@ -2,7 +2,7 @@
 //!
 //! `omc-host` starts it for one task and reads one JSON object from its standard output; what the tasks are given and give is
 //! written down at both ends ([`registry`], [`telemetry`], and `cli/net.rs` of the host). It ends with 0, or with 1 and a
-//! sentence on standard error. It has no configuration of its own and decides nothing: what it fetched is a stranger's until the
+//! sentence on standard error; with 64 if its command line is wrong. It has no configuration of its own and decides nothing: what it fetched is a stranger's until the
 //! host has looked at it.
 
 mod registry;
@@ -19,6 +19,9 @@ use clap::{Parser, Subcommand};
 
 /// Longest time for a task: the largest component over a slow line.
 const LONGEST_TASK: Duration = Duration::from_mins(15);
+
+/// Exit status for a wrong command line (`EX_USAGE`).
+const USAGE: u8 = 64;
 
 /// Fetch and publish guests of omc-host, and send its telemetry; omc-host calls this.
 #[derive(Debug, Parser)]
@@ -55,7 +58,15 @@ enum Task {
 }
 
 fn main() -> ExitCode {
-    match run(Args::parse()) {
+    let args = match Args::try_parse() {
+        Ok(args) => args,
+        Err(error) => {
+            // Nobody is there to hear that the terminal is gone.
+            let _ = error.print();
+            return ExitCode::from(if error.use_stderr() { USAGE } else { 0 });
+        }
+    };
+    match run(args) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             let _ = writeln!(io::stderr(), "omc-net: {error:#}");

@@ -16,7 +16,7 @@ use std::borrow::Cow;
 use serde_json::Value;
 
 pub use output::{MAX_TEXT_BYTES, Output};
-pub use path::{MAX_PATH_BYTES, MAX_PATHS, Operation, TooMany, ToolPath};
+pub use path::{Linked, MAX_PATH_BYTES, MAX_PATHS, Operation, TooMany, ToolPath};
 
 use path::PathList;
 use table::{Subject, Tool};
@@ -94,6 +94,8 @@ pub struct ToolCall<'a> {
     pub interrupted: bool,
     /// The folder worked in.
     pub cwd: Option<&'a str>,
+    /// The project's folder, if the agent reaches it over a link. Paths in it are given without that link.
+    pub linked: Option<Linked<'a>>,
 }
 
 impl<'a> ToolCall<'a> {
@@ -112,7 +114,7 @@ impl<'a> ToolCall<'a> {
     ///
     /// [`TooMany`] if they are more than anybody wants to look at: then none is given, so that none is overlooked.
     pub fn paths(&self) -> Result<Vec<ToolPath>, TooMany> {
-        let mut paths = PathList::new(self.cwd);
+        let mut paths = PathList::new(self.cwd, self.linked);
         match self.tool().subject {
             Subject::Nothing => {}
             Subject::Files(members, operation) => {

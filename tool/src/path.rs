@@ -29,6 +29,23 @@ pub struct ToolPath {
     pub operation: Operation,
 }
 
+/// A folder that the agent reaches over a link: as the agent writes it, and as it is without links. Both are absolute.
+#[derive(Clone, Copy, Debug)]
+pub struct Linked<'a> {
+    /// With the link.
+    pub written: &'a str,
+    /// Without links.
+    pub canonical: &'a str,
+}
+
+impl Linked<'_> {
+    /// The path without the link, if it is that folder's or begins with it. By the text alone, so the path may hold no `..`.
+    pub fn resolve(&self, path: &str) -> Option<String> {
+        let below = path.strip_prefix(self.written).filter(|rest| rest.is_empty() || rest.starts_with('/'))?;
+        Some(format!("{}{below}", self.canonical))
+    }
+}
+
 /// A call names more than [`MAX_PATHS`] paths, or more than [`MAX_PATH_BYTES`] bytes of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TooMany;
@@ -36,14 +53,15 @@ pub struct TooMany;
 /// Collects the paths of a call.
 pub(crate) struct PathList<'a> {
     cwd: Option<&'a str>,
+    linked: Option<Linked<'a>>,
     paths: Vec<ToolPath>,
     seen: std::collections::HashSet<ToolPath>,
     bytes: usize,
 }
 
 impl<'a> PathList<'a> {
-    pub(crate) fn new(cwd: Option<&'a str>) -> Self {
-        Self { cwd, paths: Vec::new(), seen: std::collections::HashSet::new(), bytes: 0 }
+    pub(crate) fn new(cwd: Option<&'a str>, linked: Option<Linked<'a>>) -> Self {
+        Self { cwd, linked, paths: Vec::new(), seen: std::collections::HashSet::new(), bytes: 0 }
     }
 
     /// Adds a path as a tool's input has it.
@@ -52,7 +70,9 @@ impl<'a> PathList<'a> {
         if path.len() > MAX_PATH_BYTES {
             return Err(TooMany);
         }
-        let path = ToolPath { path: absolute(self.cwd, path), operation };
+        let path = absolute(self.cwd, path);
+        let path = self.linked.and_then(|linked| linked.resolve(&path)).unwrap_or(path);
+        let path = ToolPath { path, operation };
         if !self.seen.insert(path.clone()) {
             return Ok(());
         }

@@ -15,6 +15,7 @@ fn call<'a>(agent: &'a str, name: &'a str, input: &'a Value) -> ToolCall<'a> {
         error: None,
         interrupted: false,
         cwd: Some("/p/sub"),
+        linked: None,
     }
 }
 
@@ -88,6 +89,34 @@ fn paths_are_absolute_and_without_detours() {
     let input = json!({ "file_path": "a" });
     let without_cwd = ToolCall { cwd: None, ..call("claude", "Write", &input) };
     assert_eq!(without_cwd.paths().expect("one"), [ToolPath { path: "a".to_owned(), operation: Write }]);
+}
+
+#[test]
+fn a_project_that_is_reached_over_a_link_has_one_name() {
+    let linked = Some(Linked { written: "/home/u/link", canonical: "/real/p" });
+    let resolved = |path: &str| {
+        let input = json!({ "file_path": path });
+        let call = ToolCall { cwd: Some("/home/u/link/sub"), linked, ..call("claude", "Read", &input) };
+        call.paths().expect("one").remove(0).path
+    };
+    for (path, expected) in [
+        ("/home/u/link/src/a.rs", "/real/p/src/a.rs"),
+        ("/real/p/src/a.rs", "/real/p/src/a.rs"),
+        ("a.rs", "/real/p/sub/a.rs"),
+        ("../a.rs", "/real/p/a.rs"),
+        ("/home/u/link", "/real/p"),
+        // Beside it, and what only begins with the same letters.
+        ("../../a.rs", "/home/u/a.rs"),
+        ("/home/u/link/../../v/a.rs", "/home/v/a.rs"),
+        ("/home/u/link-2/a.rs", "/home/u/link-2/a.rs"),
+        ("/x/home/u/link/a.rs", "/x/home/u/link/a.rs"),
+    ] {
+        assert_eq!(resolved(path), expected, "{path}");
+    }
+    let patch = "*** Begin Patch\n*** Update File: /home/u/link/a\n@@\n*** Update File: /real/p/a\n@@\n*** End Patch";
+    let input = json!({ "command": patch });
+    let call = ToolCall { linked, ..call("codex", "apply_patch", &input) };
+    assert_eq!(call.paths().expect("one"), [ToolPath { path: "/real/p/a".to_owned(), operation: Edit }], "one file");
 }
 
 #[test]

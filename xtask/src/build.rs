@@ -78,9 +78,8 @@ pub(crate) fn release() -> Result<PathBuf> {
 }
 
 /// Builds only `omc-host` as people get it.
-pub(crate) fn host_for_use() -> Result<PathBuf> {
-    let workspace = Workspace::find()?;
-    for_use(&workspace, &guests(&workspace)?, &["omc-host"])
+pub(crate) fn host_for_use(workspace: &Workspace, guests: &Guests) -> Result<PathBuf> {
+    for_use(workspace, guests, &["omc-host"])
 }
 
 /// Builds programs as people get them, puts them into `target/release`, and returns the path of the first.

@@ -109,8 +109,8 @@ fn mcp_client(workspace: &Workspace) -> Result<Option<PathBuf>> {
 /// Runs the tests of all packages and counts them.
 fn tests(workspace: &Workspace, guests: &Guests, mcp_client: Option<&Path>) -> Result<Count> {
     let mut cargo = workspace.cargo(Some(guests));
-    // Without the compiler, which has no tests of its own and would lend the host its features.
-    // The program that opens sockets has its own, built as it is used: its libraries are not built twice.
+    // Without the compiler, which would lend the host its features, and the program that opens sockets: their tests are built as
+    // the programs are used, so that their libraries are not built twice.
     cargo.args(["test", "--workspace", "--exclude=omc-compiler", "--exclude=omc-net", "--no-fail-fast"]);
     // Property tests try the same values in every run here, so that a change is judged by what it changes; without this variable
     // they try others each time.
@@ -121,9 +121,13 @@ fn tests(workspace: &Workspace, guests: &Guests, mcp_client: Option<&Path>) -> R
         cargo.env("OMC_TEST_MCP_PYTHON", python);
     }
     cargo.env("OMC_TEST_NET", build::net(workspace)?).env("OMC_TEST_REGISTRY", build::registry(workspace)?);
-    let all = counted(&mut cargo)?;
-    let net = counted(workspace.cargo(None).args(["test", "--profile", build::QUICK, "--package", "omc-net"]))?;
-    Ok(Count { passed: all.passed + net.passed, failed: all.failed + net.failed })
+    let mut count = counted(&mut cargo)?;
+    for package in ["omc-compiler", "omc-net"] {
+        // Each on its own, too: together they would be built with each other's features.
+        let own = counted(workspace.cargo(None).args(["test", "--profile", build::QUICK, "--package", package]))?;
+        count = Count { passed: count.passed + own.passed, failed: count.failed + own.failed };
+    }
+    Ok(count)
 }
 
 /// Runs `cargo test`, passes on what it prints, and adds up its result lines.

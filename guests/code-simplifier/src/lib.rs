@@ -11,7 +11,7 @@ use std::time::SystemTime;
 
 use omc_bare as _;
 use omc_guest::{Decision, Effects, Error, Event, EventKind, Guest, git, log, settings, state_lock};
-use omc_state::{SessionId, Store};
+use omc_state::{Invocation, SessionId, Store};
 use omc_turn::{Turn, changed_files};
 
 use logic::{DEFAULT_EXTENSIONS, DEFAULT_MAX_FILES, refusal, to_simplify};
@@ -44,12 +44,13 @@ impl Guest for CodeSimplifier {
         if !store.live_modes(&session, SystemTime::now().into()).is_empty() || Turn::of(event).cause().is_some() {
             return Ok(Decision::Pass);
         }
-        Ok(ask(&store, &session).map_or(Decision::Pass, Decision::Block))
+        let invocation = Invocation::of_agent(&event.agent());
+        Ok(ask(&store, &session, invocation).map_or(Decision::Pass, Decision::Block))
     }
 }
 
 /// The words for files that the session was not asked about yet, if there are any.
-fn ask(store: &Store, session: &SessionId) -> Option<String> {
+fn ask(store: &Store, session: &SessionId, invocation: Invocation) -> Option<String> {
     let changed = match changed_files() {
         Ok(changed) => changed,
         Err(error) => {
@@ -70,7 +71,7 @@ fn ask(store: &Store, session: &SessionId) -> Option<String> {
         Ok(files)
     });
     match noted {
-        Ok(files) => refusal(&files, max_files),
+        Ok(files) => refusal(&files, max_files, invocation),
         Err(error) => {
             log::warn(&format!("let the agent stop: {}", error.chain()));
             None

@@ -2,6 +2,8 @@
 
 use std::fmt::Write as _;
 
+use omc_state::Invocation;
+
 /// Endings of files that hold code, unless the user lists others: the original's.
 pub const DEFAULT_EXTENSIONS: &[&str] = &[".ts", ".tsx", ".js", ".jsx", ".py", ".go", ".rs"];
 
@@ -24,7 +26,7 @@ pub fn to_simplify<'a>(changed: impl Iterator<Item = &'a str>, extensions: &[Str
 }
 
 /// Why the agent may not stop yet; absent if there is nothing to simplify.
-pub fn refusal(files: &[String], max_files: usize) -> Option<String> {
+pub fn refusal(files: &[String], max_files: usize, invocation: Invocation) -> Option<String> {
     if files.is_empty() {
         return None;
     }
@@ -38,10 +40,14 @@ pub fn refusal(files: &[String], max_files: usize) -> Option<String> {
     if let Some(more) = files.len().checked_sub(max_files).filter(|more| *more > 0) {
         let _ = writeln!(text, "(and {more} more)");
     }
-    text.push_str(
-        "Start a subagent with the Task tool (subagent_type `code-simplifier` where there is one) and give it these paths, or call \
-         the skill `omc:code-simplifier`. Run the tests afterwards. You are asked once for each file.",
-    );
+    text.push_str(match invocation {
+        Invocation::Slash => {
+            "Start a subagent with the Task tool (subagent_type `code-simplifier` where there is one) and give it these paths, or \
+             call the skill `omc:code-simplifier`."
+        }
+        Invocation::Dollar => "Give these paths to a subagent, or follow the skill `code-simplifier`.",
+    });
+    text.push_str(" Run the tests afterwards. You are asked once for each file.");
     Some(text)
 }
 
@@ -69,11 +75,12 @@ mod tests {
 
     #[test]
     fn the_words_name_the_files_up_to_the_limit() {
-        assert_eq!(refusal(&[], 10), None);
-        let text = refusal(&list(&["a.rs", "b.rs", "c.rs"]), 2).expect("words");
+        assert_eq!(refusal(&[], 10, Invocation::Slash), None);
+        let text = refusal(&list(&["a.rs", "b.rs", "c.rs"]), 2, Invocation::Slash).expect("words");
         assert!(text.starts_with("[CODE SIMPLIFIER]") && text.contains("\n- a.rs\n- b.rs\n(and 1 more)\n"), "{text}");
-        assert!(!refusal(&list(&["a.rs"]), 2).expect("words").contains("more)"));
+        assert!(!refusal(&list(&["a.rs"]), 2, Invocation::Slash).expect("words").contains("more)"));
         let many = list(&vec!["x".repeat(300).as_str(); 100]);
-        assert!(refusal(&many, DEFAULT_MAX_FILES).expect("words").encode_utf16().count() < 4_000, "the host's limit");
+        let text = refusal(&many, DEFAULT_MAX_FILES, Invocation::Slash).expect("words");
+        assert!(text.encode_utf16().count() < 4_000, "the host's limit");
     }
 }

@@ -50,6 +50,19 @@ fn each_changed_file_is_asked_about_once() {
 }
 
 #[test]
+fn each_agent_is_told_of_the_skill_by_the_name_that_it_has_there() {
+    for (agent, named, not_named) in
+        [("claude", "the skill `omc:code-simplifier`.", "$"), ("codex", "the skill `code-simplifier`.", "omc:")]
+    {
+        let omc = tempfile::tempdir().expect("a folder");
+        let mut world = world(&omc, "c1", &[change("src/a.ts", ChangeKind::Modified)], &json!({}));
+        agent.clone_into(&mut world.agent);
+        let outcome = world.call::<CodeSimplifier>();
+        assert!(reason(&outcome).contains(named) && !reason(&outcome).contains(not_named), "{agent}: {outcome:?}");
+    }
+}
+
+#[test]
 fn files_in_new_folders_are_asked_about_unless_nobody_wrote_them() {
     let omc = tempfile::tempdir().expect("a folder");
     let mut world = world(&omc, "c1", &[change("new/", ChangeKind::Untracked)], &json!({}));

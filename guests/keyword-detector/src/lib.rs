@@ -15,9 +15,9 @@ use std::time::SystemTime;
 
 use omc_bare as _;
 use omc_guest::{Decision, Effects, Error, Event, EventKind, Guest, environment, log, settings, state_lock};
-use omc_state::{Mode, NewMode, SessionId, Store, Timestamp};
+use omc_state::{Invocation, Mode, NewMode, SessionId, Store, Timestamp};
 
-use logic::{Activation, Detection, Invocation, Keyword, Settings, Start, activate, cancelled, detect, started};
+use logic::{Activation, Detection, Keyword, Settings, Start, activate, cancelled, detect, started};
 
 /// Ralph's first limit of iterations where the host knows no setting: the original's.
 const MAX_ITERATIONS: u64 = 100;
@@ -47,19 +47,19 @@ impl Guest for KeywordDetector {
         let store = Store::new(&omc_guest::omc_dir());
         let session = event.session_id().as_deref().and_then(SessionId::parse);
         let plan_is_approved = || session.as_ref().is_some_and(|session| approved_plan::exists(&store, session));
-        let invocation = if event.agent() == "codex" { Invocation::Dollar } else { Invocation::Slash };
+        let invocation = Invocation::of_agent(&event.agent());
         match detect(&prompt, &Settings { invocation, ..user_settings() }, plan_is_approved) {
             Detection::Nothing => {}
             Detection::Cancel => {
                 let ended = session.is_none_or(|session| cancel(&store, &session));
-                effects.add_context(cancelled(ended))?;
+                effects.add_context(&cancelled(ended, invocation))?;
             }
             Detection::Start(mut start) => {
                 if let Some(session) = &session {
                     let project_path = event.project_root().or_else(|| event.cwd());
                     begin(&store, session, project_path.as_deref(), &mut start);
                 }
-                effects.add_context(&started(&start))?;
+                effects.add_context(&started(&start, invocation))?;
             }
         }
         Ok(Decision::Pass)

@@ -22,9 +22,10 @@ mod words;
 mod work;
 
 pub use activation::{Activation, activate};
-pub use invocation::Invocation;
 pub use keywords::{Keyword, Sort};
 pub use texts::{cancelled, started};
+
+use omc_state::Invocation;
 
 use context::Context;
 use invocation::Opening;

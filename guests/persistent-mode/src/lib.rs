@@ -16,7 +16,7 @@ use std::time::SystemTime;
 
 use omc_bare as _;
 use omc_guest::{Decision, Effects, Error, Event, EventKind, Guest, log, state_lock};
-use omc_state::{ActiveSkill, Breaker, Mode, SessionId, Store, Timestamp, bare_skill_name};
+use omc_state::{ActiveSkill, Breaker, Invocation, Mode, SessionId, Store, Timestamp, bare_skill_name};
 
 use logic::{SessionState, Verdict, on_stop};
 
@@ -29,6 +29,7 @@ omc_guest::export!(PersistentMode, {
     "subscriptions": [
         {"event": "stop", "order": 200, "when": ["file:/omc/state/sessions/{session}/*-state.json", "file:/omc/state/*-state.json"]},
         {"event": "pre-tool-use", "matcher": "Skill|SlashCommand", "order": 200},
+        {"event": "pre-tool-use", "matcher": "Bash|shell|shell_command|local_shell|exec_command", "order": 200, "when": ["payload:/SKILL.md"]},
         {"event": "post-tool-use", "matcher": "Skill|SlashCommand", "order": 200},
         {"event": "post-tool-use", "order": 200, "when": ["file:/omc/state/sessions/{session}/no-progress-stop-breaker.json"]},
         {"event": "post-tool-use-failure", "order": 200, "when": ["file:/omc/state/sessions/{session}/no-progress-stop-breaker.json"]}
@@ -104,16 +105,25 @@ fn skill_of(event: &Event<'_>) -> Option<String> {
     matches!(event.tool_name().as_deref(), Some("Skill" | "SlashCommand")).then(|| omc_turn::skill(event))?
 }
 
+/// The skills that the event's command reads, where agents have no tool for that: Codex shows a skill's file to the model in the shell.
+fn skills_read(event: &Event<'_>) -> Vec<String> {
+    if Invocation::of_agent(&event.agent()) != Invocation::Dollar {
+        return Vec::new();
+    }
+    let command = event.tool_command().unwrap_or_default();
+    let mut before: Vec<_> = command.split("/SKILL.md").collect();
+    before.pop();
+    let is_end = |letter: char| !(letter.is_ascii_alphanumeric() || letter == '-');
+    before.into_iter().filter_map(|path| path.rsplit(is_end).next()).map(str::to_owned).collect()
+}
+
 /// A skill starts: if it is that of a mode, Stop may hold the agent from now on; if it is one that is protected, likewise.
 fn skill_starts(event: &Event<'_>, store: &Store, session: &SessionId) {
-    let Some(name) = skill_of(event) else { return };
-    if let Some(mode) = Mode::from_skill(&name) {
-        // Ralph's keyword starts ultrawork with it.
-        let modes: &[Mode] = if mode == Mode::Ralph { &[Mode::Ralph, Mode::Ultrawork] } else { &[mode] };
-        if let Err(error) = store.confirm_modes(&state_lock::acquire, session, modes, now()) {
-            log::warn(&format!("{mode} still awaits confirmation: {}", error.chain()));
-        }
-    }
+    let Some(name) = skill_of(event) else {
+        // Reading it confirms what a keyword has started, and starts nothing by itself: it may be a look at some file.
+        return skills_read(event).iter().for_each(|name| confirm(name, store, session));
+    };
+    confirm(&name, store, session);
     let Some(skill) = ActiveSkill::start(&name, session, now()) else { return };
     let written = store.locked(&state_lock::acquire, session, |store| {
         let skills = store.read_skills(session);
@@ -138,6 +148,16 @@ fn skill_returned(event: &Event<'_>, store: &Store, session: &SessionId) {
     };
     if let Err(error) = done {
         log::warn(&format!("the end of the skill was not noted: {}", error.chain()));
+    }
+}
+
+/// Ends the wait for a confirmation of the mode that has this skill.
+fn confirm(skill: &str, store: &Store, session: &SessionId) {
+    let Some(mode) = Mode::from_skill(skill) else { return };
+    // Ralph's keyword starts ultrawork with it.
+    let modes: &[Mode] = if mode == Mode::Ralph { &[Mode::Ralph, Mode::Ultrawork] } else { &[mode] };
+    if let Err(error) = store.confirm_modes(&state_lock::acquire, session, modes, now()) {
+        log::warn(&format!("{mode} still awaits confirmation: {}", error.chain()));
     }
 }
 

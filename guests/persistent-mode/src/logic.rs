@@ -11,8 +11,8 @@ mod rules;
 mod verification;
 
 use omc_state::{
-    ActiveSkill, Breaker, CancelSignal, Error, Goals, Mode, ModeState, Pending, Prd, SessionId, SkillLedger, Store,
-    Timestamp, ToolError, Verification,
+    ActiveSkill, Breaker, CancelSignal, Error, Goals, Invocation, Mode, ModeState, Pending, Prd, SessionId,
+    SkillLedger, Store, Timestamp, ToolError, Verification,
 };
 use omc_turn::Turn;
 
@@ -43,6 +43,8 @@ pub struct StopFacts {
     pub hard_cap: u64,
     /// Refusals without a tool after which the agent may stop.
     pub max_refusals_without_tool: u64,
+    /// How the agent is told to use a skill.
+    pub invocation: Invocation,
 }
 
 /// What the session's files say.
@@ -188,6 +190,14 @@ impl Write {
 
 /// Decides about a Stop of the main conversation.
 pub fn on_stop(facts: &StopFacts, state: &SessionState, now: Timestamp) -> Verdict {
+    let mut verdict = decide(facts, state, now);
+    for text in verdict.refusal.iter_mut().chain(&mut verdict.message) {
+        *text = reason::name_commands(text, facts.invocation);
+    }
+    verdict
+}
+
+fn decide(facts: &StopFacts, state: &SessionState, now: Timestamp) -> Verdict {
     let Wishes { refusal, ended, mut writes } = ask_modes(facts, state, now);
     if refusal.is_none() && writes.is_empty() {
         return Verdict::default();

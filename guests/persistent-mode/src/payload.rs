@@ -4,7 +4,7 @@ use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher as _, Hasher as _};
 
 use omc_guest::{Event, environment, settings};
-use omc_state::Pending;
+use omc_state::{Invocation, Pending};
 use omc_turn::Turn;
 use serde_json::Value;
 
@@ -23,6 +23,7 @@ pub(crate) fn facts(event: &Event<'_>) -> StopFacts {
         is_team_worker: environment::get("OMC_TEAM_WORKER").is_some_and(|worker| !worker.trim().is_empty()),
         hard_cap: limit("ralph.hardMaxIterations", DEFAULT_HARD_CAP),
         max_refusals_without_tool: limit("persistentMode.noProgressLimit", DEFAULT_REFUSALS_WITHOUT_TOOL),
+        invocation: Invocation::of_agent(&event.agent()),
         turn,
     }
 }

@@ -76,6 +76,15 @@ fn every_stop_counts_also_the_one_after_a_refusal() {
 }
 
 #[test]
+fn codex_reads_its_own_command() {
+    let omc = omc_with_ralph();
+    let mut world = world(&omc, "stop", &json!({}));
+    "codex".clone_into(&mut world.agent);
+    let reason = reason(world.call::<PersistentMode>());
+    assert!(reason.contains("end the mode with $cancel; ") && !reason.contains(":cancel"), "{reason}");
+}
+
+#[test]
 fn without_a_state_nothing_is_said_read_or_made() {
     let omc = tempfile::tempdir().expect("a folder");
     for kind in
@@ -277,6 +286,35 @@ fn the_skill_of_a_mode_confirms_it() {
         let of_ultrawork = confirmed || input["skill"] == "omc:ultrawork";
         assert_eq!(read(&omc, ULTRAWORK).get("awaiting_confirmation").is_none(), of_ultrawork, "{tool} {input}");
         assert_eq!(held(&event(&omc, "stop", &json!({}))), of_ultrawork, "{tool} {input}");
+    }
+}
+
+#[test]
+fn in_codex_reading_the_skill_of_a_mode_confirms_it() {
+    for (agent, tool, command, confirmed) in [
+        ("codex", "Bash", json!("cat /home/me/.agents/skills/omc/ralph/SKILL.md"), true),
+        ("codex", "Bash", json!("sed -n '1,200p' \"skills/ralph/SKILL.md\""), true),
+        ("codex", "Bash", json!("cd ~/.agents/skills/omc && cat cancel/SKILL.md ralph/SKILL.md"), true),
+        ("codex", "shell", json!(["bash", "-lc", "cat skills/ralph/SKILL.md"]), true),
+        ("codex", "Bash", json!("cat skills/ultrawork/SKILL.md"), false),
+        ("codex", "Bash", json!("cat skills/not-ralph/SKILL.md"), false),
+        ("codex", "Bash", json!("grep -r ralph skills/*/SKILL.md"), false),
+        ("codex", "Bash", json!("cat /SKILL.md"), false),
+        ("codex", "Bash", json!("cat skills/ralph/README.md"), false),
+        ("codex", "Bash", Value::Null, false),
+        ("claude", "Bash", json!("cat skills/ralph/SKILL.md"), false),
+    ] {
+        let omc = tempfile::tempdir().expect("a folder");
+        let waiting =
+            ralph("s1", &[("awaiting_confirmation", json!(true)), ("awaiting_confirmation_set_at", json!(ago(1_000)))]);
+        plant(&omc, RALPH, &waiting);
+        let reading = json!({"tool_name": tool, "tool_input": {"command": command}});
+        let mut world = world(&omc, "pre-tool-use", &reading);
+        agent.clone_into(&mut world.agent);
+        let outcome = world.call::<PersistentMode>();
+        assert_eq!(outcome.decision, Ok(Decision::Pass));
+        assert_eq!(read(&omc, RALPH).get("awaiting_confirmation").is_none(), confirmed, "{agent} {command}");
+        assert!(!omc.path().join(SKILL).exists(), "what is read is not at work by that: {command}");
     }
 }
 

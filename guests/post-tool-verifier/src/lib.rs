@@ -299,8 +299,12 @@ impl After<'_> {
             let known = notepad.entries(Section::Working);
             found.retain(|note| note.is_priority || !known.iter().any(|entry| entry.content == note.text));
         }
-        if let Err(error) = self.store.remember(&state_lock::acquire, &found, self.now) {
-            log::warn(&format!("{} notes were not kept: {}", found.len(), error.chain()));
+        match self.store.remember(&state_lock::acquire, &found, self.now) {
+            Ok(None) => {}
+            Ok(Some(aside)) => {
+                log::warn(&format!("the notepad could not be read and is kept as `{}`", aside.display()));
+            }
+            Err(error) => log::warn(&format!("{} notes were not kept: {}", found.len(), error.chain())),
         }
     }
 }

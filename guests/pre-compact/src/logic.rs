@@ -38,7 +38,7 @@ fn mode_line(mode: Mode, state: &ModeState) -> String {
     let fields = state.fields();
     let progress = |count: &str, limit: &str| {
         let count = fields.count(count)?;
-        Some(fields.count(limit).map_or(count.to_string(), |limit| format!("{count}/{limit}")))
+        Some(fields.limit(limit).map_or(count.to_string(), |limit| format!("{count}/{limit}")))
     };
     let progress = match mode {
         Mode::Ralph => progress("iteration", "max_iterations").map(|progress| format!("iteration {progress}")),
@@ -72,6 +72,7 @@ mod tests {
         let modes = vec![
             (Mode::Ralph, json!({"iteration": 7, "max_iterations": 9, "prompt": "split\nbilling"})),
             (Mode::Autopilot, json!({"phase": "qa", "originalIdea": "shop"})),
+            (Mode::Ultraqa, json!({"cycle": 1, "max_cycles": 0})),
             (Mode::Team, json!({})),
         ];
         let text = say(modes, Todos { pending: 2, in_progress: 1, completed: 3 }, Some("w"));
@@ -79,6 +80,7 @@ mod tests {
             "Trigger: auto",
             "- ralph (iteration 7/9): split billing",
             "- autopilot (phase qa): shop",
+            "- ultraqa (cycle 1)",
             "- team",
             "- 2 pending",
             "## Wisdom",

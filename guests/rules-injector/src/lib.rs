@@ -89,7 +89,11 @@ fn paths(event: &Event<'_>) -> Vec<String> {
     let mut named: Vec<String> = event.tool_paths().unwrap_or_default().into_iter().map(|named| named.path).collect();
     if named.is_empty() {
         // Older versions call the member `path`, and other spellings of a tool's name are not in the host's tables.
-        named.extend(["/tool_input/file_path", "/tool_input/path"].iter().find_map(|pointer| event.text(pointer)));
+        let path = ["/tool_input/file_path", "/tool_input/path"].iter().find_map(|pointer| event.text(pointer));
+        // Over a link the folder worked in has two names, and a path as it is written begins with the one in the payload.
+        let written = event.text("/cwd").unwrap_or_default();
+        let below = |path: &str| Some(path.strip_prefix(&written)?.strip_prefix('/')?.to_owned());
+        named.extend(path.map(|path| below(&path).unwrap_or(path)));
     }
     let mut paths: Vec<String> = Vec::new();
     for path in named.iter().filter_map(|path| place::below_root(path, &cwd, &root)) {

@@ -115,8 +115,8 @@ pub mod state_lock {
     #[derive(Clone, Debug, Eq, PartialEq)]
     #[non_exhaustive]
     pub enum LockError {
-        /// Somebody else held it for the whole time, or there is no directory whose lock it could be: the host says no more.
-        Unavailable,
+        /// Somebody else held it for the whole time.
+        Held,
         /// The guest may not write in that folder. The refusal is in the trail.
         Denied,
         /// Anything else; the text is for people and not stable.
@@ -126,7 +126,7 @@ pub mod state_lock {
     impl fmt::Display for LockError {
         fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
             f.write_str(match self {
-                Self::Unavailable => "somebody else held it for the whole time, or there is no directory to lock",
+                Self::Held => "somebody else held it for the whole time",
                 Self::Denied => "the guest may not write there",
                 Self::Other(text) => text,
             })
@@ -152,7 +152,7 @@ pub mod state_lock {
         {
             let wait_ms = u32::try_from(wait.as_millis()).unwrap_or(u32::MAX);
             host::acquire(folder, wait_ms).map(|held| Lock { _held: held }).map_err(|error| match error {
-                types::AccessError::NotFound => LockError::Unavailable,
+                types::AccessError::NotFound => LockError::Held,
                 types::AccessError::Denied => LockError::Denied,
                 types::AccessError::TooLarge => LockError::Other("its path is too long".to_owned()),
                 types::AccessError::Other(text) => LockError::Other(text),

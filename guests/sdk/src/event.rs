@@ -64,6 +64,9 @@ impl<'a> Event<'a> {
     }
 
     /// The folder the agent works in, as an absolute path of the host machine. A text to show, not a path to open.
+    ///
+    /// In a project that the agent reaches over a link, this and [`Event::tool_paths`] begin with [`Event::project_root`]
+    /// nevertheless; how the agent writes it is `event.text("/cwd")`.
     pub fn cwd(&self) -> Option<String> {
         ask!(self, cwd)
     }
@@ -119,7 +122,7 @@ impl<'a> Event<'a> {
 
     /// The files and folders that the tool names, absolute: those of tools for files, and every file of a patch.
     ///
-    /// What else a command or a tool of an MCP server touches cannot be known. Links are not looked at.
+    /// What else a command or a tool of an MCP server touches cannot be known. Links below the project's root are not looked at.
     ///
     /// # Errors
     ///

@@ -221,7 +221,7 @@ impl World {
 
     /// Waiting changes nothing here: a lock is free, or somebody holds it for ever.
     pub(crate) fn lock(&self, _folder: &str, _wait: Duration) -> Result<(), LockError> {
-        if self.locks_are_free { Ok(()) } else { Err(LockError::Unavailable) }
+        if self.locks_are_free { Ok(()) } else { Err(LockError::Held) }
     }
 
     pub(crate) fn transcript_tail(&self, max_bytes: u32) -> Option<String> {
@@ -349,6 +349,7 @@ impl World {
             error: member("error"),
             interrupted: member("is_interrupt") == Some(&Value::Bool(true)),
             cwd: member("cwd").and_then(Value::as_str),
+            linked: None,
         }))
     }
 
@@ -593,7 +594,7 @@ mod tests {
         let acquire = || state_lock::acquire("state", Duration::ZERO).err();
         inside(&world, move |_| assert_eq!(acquire(), None));
         world.locks_are_free = false;
-        inside(&world, move |_| assert_eq!(acquire(), Some(LockError::Unavailable)));
+        inside(&world, move |_| assert_eq!(acquire(), Some(LockError::Held)));
     }
 
     #[test]

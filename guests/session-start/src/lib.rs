@@ -14,7 +14,7 @@ use std::time::SystemTime;
 use omc_bare as _;
 use omc_guest::project_files::{self, Root};
 use omc_guest::{Decision, Effects, Error, Event, EventKind, Guest, environment, log, settings, state_lock};
-use omc_state::{Mode, ModeState, SessionId, Store, Timestamp, Todos, notepad, provider::Provider};
+use omc_state::{Invocation, Mode, ModeState, SessionId, Store, Timestamp, Todos, notepad, provider::Provider};
 
 use logic::{Facts, compose};
 
@@ -50,9 +50,13 @@ impl Guest for SessionStart {
         report("old notes stay", store.prune_notepad(&state_lock::acquire, notepad::WORKING_DAYS, now));
 
         let source = event.source().unwrap_or_default();
-        let mut facts = gather(&store, session.as_ref(), &source, now);
-        // Only Claude Code's calls name models by tiers.
-        facts.has_own_models = event.agent() == "claude" && has_own_models();
+        let agent = event.agent();
+        let facts = Facts {
+            invocation: Invocation::of_agent(&agent),
+            // Only Claude Code's calls name models by tiers.
+            has_own_models: agent == "claude" && has_own_models(),
+            ..gather(&store, session.as_ref(), &source, now)
+        };
         if let Some(text) = compose(&facts) {
             effects.add_context(&text)?;
         }
@@ -63,19 +67,22 @@ impl Guest for SessionStart {
 
 fn gather(store: &Store, session: Option<&SessionId>, source: &str, now: Timestamp) -> Facts {
     let is_compacted = source == "compact";
+    let mut unreadable_notepad = None;
     let priority = store.read_notepad().unwrap_or_else(|error| {
         log::warn(&format!("the notepad is left out: {}", error.chain()));
+        unreadable_notepad = error.is_unreadable_text().then(|| error.to_string());
         None
     });
     Facts {
         is_compacted,
-        has_own_models: false,
         modes: session.map(|session| running_modes(store, session, now)).unwrap_or_default(),
         priority: priority.and_then(|notepad| notepad.text(notepad::Section::Priority)),
+        unreadable_notepad,
         open_todos: store.read_todos().and(agents_todos()).open(),
         wisdom_path: session
             .filter(|_| is_compacted)
             .and_then(|session| store.latest_checkpoint(session)?.wisdom_path()),
+        ..Facts::default()
     }
 }
 

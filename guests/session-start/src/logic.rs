@@ -1,9 +1,9 @@
 //! What a session is told at its start: a pure function of what its files say.
 //!
-//! Most important first: the provider, modes, then priority notes, then open tasks. Everything is under one budget, and a part that does not fit
-//! is cut inside, so that its end tag is always there. Markers are fixed: people and other hooks look for them.
+//! Most important first: the provider, modes, then priority notes, then open tasks. Everything is under one budget, and a part
+//! that does not fit is cut inside, so that its end tag is always there. Markers are fixed: people and other hooks look for them.
 
-use omc_state::{Mode, ModeState, Timestamp, inert, one_line, truncate_units, units};
+use omc_state::{Invocation, Mode, ModeState, Timestamp, inert, one_line, truncate_units, units};
 
 /// Longest text, in UTF-16 units: the original's number. With project memory and wiki it stays below what an agent takes.
 pub const MAX_UNITS: usize = 6_000;
@@ -27,10 +27,14 @@ pub struct Facts {
     pub is_compacted: bool,
     /// The session's provider has names of its own for models.
     pub has_own_models: bool,
+    /// How the agent is told to use a skill.
+    pub invocation: Invocation,
     /// The session's modes that are on.
     pub modes: Vec<(Mode, ModeState)>,
     /// The notepad's priority context.
     pub priority: Option<String>,
+    /// Why the notepad is not read although it is there.
+    pub unreadable_notepad: Option<String>,
     /// Items of to-do lists that are not done.
     pub open_todos: u64,
     /// Where, below `.omc`, plans' wisdom was put before the compaction.
@@ -64,13 +68,23 @@ pub fn compose(facts: &Facts) -> Option<String> {
     }
     for mode in SHOWN_FIRST.iter().chain(Mode::ALL.iter().filter(|mode| !SHOWN_FIRST.contains(mode))) {
         if let Some((_, state)) = facts.modes.iter().find(|(found, _)| found == mode) {
-            parts.push(restored(*mode, state, facts.is_compacted));
+            parts.push(restored(*mode, state, facts));
         }
     }
     if let Some(priority) = &facts.priority {
         parts.push(Part {
             before: "<notepad-context>\n[NOTEPAD - Priority Context]\n".to_owned(),
             body: inert(priority),
+            after: "\n</notepad-context>",
+        });
+    }
+    if let Some(why) = &facts.unreadable_notepad {
+        parts.push(Part {
+            before: "<notepad-context>\n".to_owned(),
+            body: format!(
+                "[NOTEPAD - NOT READ] {why}, so that its priority context is not told. Tell the user: the next note keeps the file \
+                 under another name and begins a new one."
+            ),
             after: "\n</notepad-context>",
         });
     }
@@ -105,7 +119,7 @@ fn restore(body: String) -> Part {
 }
 
 /// What a session is told about a mode that is on.
-fn restored(mode: Mode, state: &ModeState, is_compacted: bool) -> Part {
+fn restored(mode: Mode, state: &ModeState, told: &Facts) -> Part {
     let marker = match mode {
         Mode::Ralph => "[RALPH LOOP RESTORED]".to_owned(),
         _ => format!("[{} MODE RESTORED]", mode.name().to_uppercase()),
@@ -115,7 +129,7 @@ fn restored(mode: Mode, state: &ModeState, is_compacted: bool) -> Part {
     let named = |names: &[&str]| names.iter().find_map(|member| fields.text(member)).map(name);
     let progress = |label: &str, count: &str, limit: &str| {
         let count = fields.count(count)?;
-        Some(match fields.count(limit) {
+        Some(match fields.limit(limit) {
             Some(limit) => format!("{label}: {count}/{limit}"),
             None => format!("{label}: {count}"),
         })
@@ -139,8 +153,8 @@ fn restored(mode: Mode, state: &ModeState, is_compacted: bool) -> Part {
     lines.extend(state.started_at().map(|started| format!("Started: {started}")));
     lines.extend(task.map(|task| format!("Task: {}", inert(&one_line(task, MAX_TASK_UNITS)))));
     lines.extend(facts.into_iter().flatten());
-    lines.push(caution(is_compacted).to_owned());
-    lines.push("/omc:cancel (or /oh-my-claudecode:cancel) ends the mode.".to_owned());
+    lines.push(caution(told.is_compacted).to_owned());
+    lines.push(format!("{} ends the mode.", told.invocation.cancel_by_any_name()));
     restore(lines.join("\n"))
 }
 
@@ -193,6 +207,18 @@ mod tests {
     }
 
     #[test]
+    fn each_agent_reads_how_it_ends_a_mode() {
+        for (invocation, end) in [
+            (Invocation::Slash, "\n/omc:cancel (or /oh-my-claudecode:cancel) ends the mode.\n"),
+            (Invocation::Dollar, "\n$cancel ends the mode.\n"),
+        ] {
+            let modes = vec![(Mode::Ralph, state(json!({"active": true})))];
+            let text = compose(&Facts { invocation, modes, ..Facts::default() }).expect("something");
+            assert!(text.contains(end), "{text}");
+        }
+    }
+
+    #[test]
     fn each_mode_has_its_marker_and_what_it_needs_to_go_on() {
         for (mode, members, texts) in [
             (
@@ -201,6 +227,11 @@ mod tests {
                 vec!["[RALPH LOOP RESTORED]", "port it", "Iteration: 3/20"],
             ),
             (Mode::Ralph, json!({"iteration": "4"}), vec!["[RALPH LOOP RESTORED]", "Iteration: 4"]),
+            (
+                Mode::Ralph,
+                json!({"iteration": 1, "max_iterations": 0}),
+                vec!["[RALPH LOOP RESTORED]", "Iteration: 1\n"],
+            ),
             (Mode::Ultrawork, json!({"original_prompt": "rename"}), vec!["[ULTRAWORK MODE RESTORED]", "rename"]),
             (
                 Mode::Autopilot,
@@ -275,10 +306,12 @@ mod tests {
                 (Mode::Ultrawork, state(json!({}))),
             ],
             priority: Some("the API key is in the vault".to_owned()),
+            unreadable_notepad: None,
             open_todos: 4,
             wisdom_path: Some("state/checkpoints/wisdom-x.md".to_owned()),
             is_compacted: true,
             has_own_models: true,
+            invocation: Invocation::Slash,
         };
         let text = compose(&facts).expect("something");
         let markers = [

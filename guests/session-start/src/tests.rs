@@ -43,6 +43,17 @@ fn a_start_is_noted_and_an_empty_project_says_nothing() {
 }
 
 #[test]
+fn codex_reads_its_own_command() {
+    let omc = tempfile::tempdir().expect("a folder");
+    plant(&omc, RALPH, &ralph("s1").to_string());
+    let payload = json!({"session_id": "s1", "cwd": "/p", "source": "resume"});
+    let mut world = World::new("session-start", payload).with_omc_dir(omc.path());
+    "codex".clone_into(&mut world.agent);
+    let text = context(&world.call::<SessionStart>());
+    assert!(text.contains("\n$cancel ends the mode.") && !text.contains(":cancel"), "{text}");
+}
+
+#[test]
 fn only_the_sessions_own_modes_are_restored() {
     for (path, owner, restored) in [
         (RALPH, "s1", true),
@@ -106,6 +117,21 @@ fn old_notes_and_dead_sessions_go_on_the_way() {
     let notepad = fs::read_to_string(omc.path().join("notepad.md")).expect("a file");
     assert!(!notepad.contains("long forgotten") && notepad.contains("mine"));
     assert!(!omc.path().join("state/sessions/hollow").exists());
+}
+
+#[test]
+fn a_notepad_that_cannot_be_read_is_told_and_the_rest_still_counts() {
+    for (bytes, why) in
+        [("x".repeat(300_000).into_bytes(), "is larger than 262144 bytes"), (b"\xff".to_vec(), "is not UTF-8")]
+    {
+        let omc = tempfile::tempdir().expect("a folder");
+        fs::write(omc.path().join("notepad.md"), &bytes).expect("written");
+        plant(&omc, "todos.json", "[{}]");
+        let text = context(&start(&omc, "s1", "startup"));
+        assert!(text.contains(&format!("[NOTEPAD - NOT READ] `notepad.md` {why}")), "{text}");
+        assert!(text.contains("[PENDING TASKS DETECTED]"), "{text}");
+        assert_eq!(fs::read(omc.path().join("notepad.md")).expect("as it was"), bytes);
+    }
 }
 
 #[cfg(unix)]

@@ -104,7 +104,12 @@ impl Store {
         let signal = self.write_cancel_signal(session, &CancelSignal::new(session, source, now));
         let ended = self.locked(locker, session, |store| {
             let skill = store.end_active_skill(session);
-            let modes = store.end_modes(session, "cancelled", now)?;
+            // First: the state of the mode may name one of them.
+            let had_team = store.end_teams(session, now);
+            let mut modes = store.end_modes(session, "cancelled", now)?;
+            if had_team? && !modes.contains(&Mode::Team) {
+                modes.push(Mode::Team);
+            }
             skill.map(|()| modes)
         });
         signal.and(ended)

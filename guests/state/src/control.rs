@@ -120,14 +120,17 @@ impl Store {
         self.replace(&shared_mode_path(mode), fields)
     }
 
-    /// Ends the mode of the session, and the ultrawork that ralph brought along. Says which ended. For use under the session's
-    /// lock.
+    /// Ends the mode of the session, and with ralph the ultrawork that it brought along, with a team what the store says of it. Says
+    /// which ended. For use under the session's lock.
     ///
     /// # Errors
     ///
     /// What keeps a state from being read or written.
     pub fn end_mode(&self, session: &SessionId, mode: Mode, reason: &str, now: Timestamp) -> Result<Vec<Mode>, Error> {
         let mut ended = Vec::new();
+        if mode == Mode::Team {
+            self.end_teams(session, now)?;
+        }
         for mode in self.with_linked(session, mode)? {
             if let Some(mut state) = self.read_mode(session, mode)?.filter(ModeState::is_active) {
                 state.end(reason, now);
@@ -138,8 +141,8 @@ impl Store {
         Ok(ended)
     }
 
-    /// Removes the session's state of the mode, of the ultrawork that ralph brought along, and what helpers left beside them.
-    /// Says which modes had a state. A signal comes first, so that an event under way holds nobody.
+    /// Removes the session's state of the mode, of the ultrawork that ralph brought along, of the teams that it leads, and what helpers
+    /// left beside them. Says which modes had a state. A signal comes first, so that an event under way holds nobody.
     ///
     /// # Errors
     ///
@@ -152,7 +155,8 @@ impl Store {
         now: Timestamp,
     ) -> Result<Vec<Mode>, Error> {
         // A lock makes the folder that it is on: nobody's session gets none.
-        if !self.exists(&session_path(session, "")) && !self.exists(&shared_mode_path(mode)) {
+        let has_teams = mode == Mode::Team && self.has_teams();
+        if !has_teams && !self.exists(&session_path(session, "")) && !self.exists(&shared_mode_path(mode)) {
             return Ok(Vec::new());
         }
         self.locked(locker, session, |store| {
@@ -180,6 +184,8 @@ impl Store {
         if had_own || is_own {
             self.signal_end(session, mode, now)?;
         }
+        // First: the state may name one of them.
+        let teams = if mode == Mode::Team { self.clear_teams(session, now) } else { Ok(false) };
         let mut paths = vec![own];
         paths.extend(is_own.then_some(shared));
         paths.extend(BESIDE.iter().map(|end| session_path(session, &format!("{}{end}", mode.name()))));
@@ -191,7 +197,7 @@ impl Store {
         if mode == Mode::Ralph {
             result = result.and(self.clear_verification(session));
         }
-        result.map(|()| had_own || is_own)
+        result.and(teams).map(|had_teams| had_own || is_own || had_teams)
     }
 
     /// Asks for the end of this mode, unless a signal that ends every mode is there already.
@@ -203,23 +209,25 @@ impl Store {
         self.write_cancel_signal(session, &CancelSignal::new(session, "state_clear", now).of_mode(mode))
     }
 
-    /// Removes the mode's state in the shared file, whoever it belongs to, and says whether there was one.
+    /// Removes the mode's state in the shared file, whoever it belongs to, and every team with that of teams; says whether there
+    /// was one.
     ///
     /// # Errors
     ///
     /// What keeps the file from being removed.
-    pub fn clear_shared_mode<L: Locker>(&self, locker: &L, mode: Mode) -> Result<bool, Error> {
+    pub fn clear_shared_mode<L: Locker>(&self, locker: &L, mode: Mode, now: Timestamp) -> Result<bool, Error> {
         let path = shared_mode_path(mode);
-        if !self.exists(&path) {
+        let (has_state, has_teams) = (self.exists(&path), mode == Mode::Team && self.has_teams());
+        if !has_state && !has_teams {
             return Ok(false);
         }
         self.locked_in(locker, Area::State, |store| {
             for end in BESIDE {
                 store.remove(&shared_path(&format!("{}{end}", mode.name())))?;
             }
-            store.remove(&path)
-        })?;
-        Ok(true)
+            store.remove(&path)?;
+            Ok(has_state | (has_teams && store.clear_all_teams(now)?))
+        })
     }
 
     /// The mode, and the ultrawork that ends with it.
@@ -312,8 +320,8 @@ mod tests {
         assert_eq!(store.clear_mode(&&locker, &own, Mode::Ralph, now()).expect("nothing"), []);
         assert_eq!(store.clear_mode(&&locker, &session("nobody"), Mode::Autopilot, now()).expect("nothing"), []);
         assert!(!folder.path().join("state/sessions/nobody").exists());
-        assert!(store.clear_shared_mode(&&locker, Mode::Ralph).expect("cleared"));
-        assert!(!store.clear_shared_mode(&&locker, Mode::Ralph).expect("nothing"));
+        assert!(store.clear_shared_mode(&&locker, Mode::Ralph, now()).expect("cleared"));
+        assert!(!store.clear_shared_mode(&&locker, Mode::Ralph, now()).expect("nothing"));
     }
 
     #[test]

@@ -31,7 +31,7 @@ pub enum Error {
         path: PathBuf,
     },
     /// The file is longer than [`MAX_FILE_BYTES`](crate::MAX_FILE_BYTES).
-    #[error("`{}` is too large", path.display())]
+    #[error("`{}` is larger than {} bytes", path.display(), crate::MAX_FILE_BYTES)]
     TooLarge {
         /// The file.
         path: PathBuf,
@@ -52,11 +52,23 @@ pub enum Error {
         /// Where the JSON ends to make sense.
         source: serde_json::Error,
     },
-    /// The file is not text in UTF-8. It is left as it is: only a person can say what it was.
+    /// The file is not text in UTF-8. Only a person can say what it was.
     #[error("`{}` is not UTF-8", path.display())]
     NotText {
         /// The file.
         path: PathBuf,
+    },
+    /// The wiki keeps the file itself.
+    #[error("`{}` is the wiki's own file, and no page can have its name; take another one", path.display())]
+    Reserved {
+        /// The file.
+        path: PathBuf,
+    },
+    /// No page of the wiki can have the name.
+    #[error("no page can be called `{name}`: a name ends in `.md`, begins with no `.` and has no `/` or `\\` in it")]
+    NoPageName {
+        /// The name, cut to a length.
+        name: String,
     },
     /// There is a file already where a new one was to be made.
     #[error("`{}` is there already", path.display())]
@@ -97,6 +109,11 @@ pub enum Error {
 }
 
 impl Error {
+    /// Whether there is a plain file that cannot be read as a text: it is too large, or not UTF-8.
+    pub fn is_unreadable_text(&self) -> bool {
+        matches!(self, Self::TooLarge { .. } | Self::NotText { .. })
+    }
+
     /// The error with its causes, on one line: what a log wants.
     pub fn chain(&self) -> String {
         chain(self)

@@ -42,6 +42,11 @@ impl Fields {
         }
     }
 
+    /// A limit: a count from 1. As for the original, 0 is none, and a default takes its place.
+    pub fn limit(&self, name: &str) -> Option<u64> {
+        self.count(name).filter(|limit| *limit > 0)
+    }
+
     /// A time: RFC 3339, or a number of milliseconds since 1970.
     pub fn time(&self, name: &str) -> Option<Timestamp> {
         match self.get(name)? {
@@ -141,6 +146,11 @@ mod tests {
             assert_eq!(fields(json!({"iteration": value})).count("iteration"), count, "{value}");
         }
         assert_eq!(fields(json!({})).count("iteration"), None);
+        for (value, limit) in
+            [(json!(7), Some(7)), (json!("7"), Some(7)), (json!(0), None), (json!("0"), None), (json!(-1), None)]
+        {
+            assert_eq!(fields(json!({"max": value})).limit("max"), limit, "{value}");
+        }
     }
 
     #[test]

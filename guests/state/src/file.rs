@@ -10,7 +10,7 @@ use std::{
     fs::File,
     hash::{BuildHasher, Hasher},
     io::{self, ErrorKind, Read, Write},
-    path::Path,
+    path::{Path, PathBuf},
 };
 
 pub(crate) use crate::folder::Kind;
@@ -35,6 +35,12 @@ const TEMP_MAX_AGE_MS: i64 = 60 * 1000;
 
 /// Most entries of a folder that are looked at for debris, so that a crowded folder does not slow down a write.
 const MAX_LISTED: usize = 256;
+
+/// What the name of a file says that was moved out of the way.
+const CORRUPT: &str = "corrupt";
+
+/// Most names that are tried for such a file: there are as many files of the same millisecond.
+const MAX_ASIDE_TRIES: i64 = 100;
 
 /// Most corrupt versions that are kept of one file: enough to see what happened, too few to fill a disk.
 const MAX_CORRUPT_KEPT: usize = 3;
@@ -204,24 +210,43 @@ impl Store {
         })
     }
 
-    /// Moves a file that cannot be understood out of the way, under a name that says what and when.
+    /// Moves a file that is no JSON out of the way. Of those of one name the newest are kept.
     fn set_aside(&self, path: &Path) -> Result<(), Error> {
-        let failed = |source| Error::Write { path: path.to_owned(), source };
-        let Some((folder, file, about)) = self.look_at_file(path)? else { return Ok(()) };
-        let Some(name) = file.to_str() else { return Ok(()) };
-        // The file's own time, not now: setting the same file aside twice gives the same name.
-        let ms = about.modified.epoch_ms();
-        let prefix = format!("{name}.corrupt-");
-        folder.rename(file, format!("{prefix}{ms:013}").as_ref()).map_err(failed)?;
-
-        let mut kept: Vec<_> =
-            folder.names().filter(|name| name.to_str().is_some_and(|name| name.starts_with(&prefix))).collect();
+        let Some(aside) = self.place_aside(path, CORRUPT)? else { return Ok(()) };
+        self.rename(path, &aside)?;
+        let Some((folder, file)) = self.place_of(path)? else { return Ok(()) };
+        let prefix = file.to_str().map(|name| format!("{name}.{CORRUPT}-"));
+        let mut kept: Vec<_> = folder
+            .names()
+            .filter(|name| name.to_str().zip(prefix.as_deref()).is_some_and(|(name, prefix)| name.starts_with(prefix)))
+            .collect();
         kept.sort_unstable();
         let surplus = kept.len().saturating_sub(MAX_CORRUPT_KEPT);
         for oldest in &kept[..surplus] {
-            folder.remove_file(oldest).map_err(failed)?;
+            folder.remove_file(oldest).map_err(|source| Error::Write { path: path.to_owned(), source })?;
         }
         Ok(())
+    }
+
+    /// A free name beside a file that cannot be understood, which says what is wrong with it and from when it is; absent if there is
+    /// no file.
+    pub(crate) fn place_aside(&self, path: &Path, what: &str) -> Result<Option<PathBuf>, Error> {
+        let Some((folder, file, about)) = self.look_at_file(path)? else { return Ok(None) };
+        let Some(file) = file.to_str() else { return Ok(None) };
+        let ms = about.modified.epoch_ms();
+        let mut names = (0..MAX_ASIDE_TRIES).map(|more| format!("{file}.{what}-{:013}", ms.saturating_add(more)));
+        // A copy has the time of its original.
+        let is_free =
+            |name: &String| matches!(folder.about(name.as_ref()), Err(error) if error.kind() == ErrorKind::NotFound);
+        let name = names.find(is_free).ok_or_else(|| Error::Exists { path: path.to_owned() })?;
+        Ok(Some(path.with_file_name(name)))
+    }
+
+    /// Gives a file another name in its folder.
+    pub(crate) fn rename(&self, path: &Path, to: &Path) -> Result<(), Error> {
+        let Some((folder, name)) = self.place_of(path)? else { return Ok(()) };
+        let (_, to) = split(to)?;
+        folder.rename(name, to).map_err(|source| Error::Write { path: path.to_owned(), source })
     }
 
     /// Removes a file; it is no error if there is none.
@@ -238,6 +263,26 @@ impl Store {
     /// Removes a folder if it is empty, and says whether it is gone now.
     pub(crate) fn remove_folder(&self, path: &Path) -> bool {
         matches!(self.place_of(path), Ok(Some((folder, name))) if folder.remove_folder(name).is_ok())
+    }
+
+    /// Removes a folder with all that is in it, `depth` folders deep and `budget` entries at most; of a link only the link.
+    pub(crate) fn remove_tree(&self, folder: &Path, depth: usize, budget: &mut usize) -> Result<(), Error> {
+        for entry in self.entries(folder, *budget) {
+            *budget = budget.saturating_sub(1);
+            let path = folder.join(&entry.name);
+            if entry.kind == Kind::Folder && depth > 0 {
+                self.remove_tree(&path, depth - 1, budget)?;
+            } else {
+                self.remove(&path)?;
+            }
+        }
+        let Some((above, name)) = self.place_of(folder)? else { return Ok(()) };
+        match above.remove_folder(name) {
+            Err(error) if error.kind() != ErrorKind::NotFound => {
+                Err(Error::Write { path: folder.to_owned(), source: error })
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Makes a folder, for the user alone, with those above it. It is no error if there is one.

@@ -173,20 +173,44 @@ impl Store {
     ///
     /// What keeps the board from being read or written.
     pub fn drop_missions(&self, sessions: &[SessionId], now: Timestamp) -> Result<(), Error> {
+        if sessions.is_empty() {
+            return Ok(());
+        }
+        self.keep_missions(now, |text| {
+            // The whole id, up to its colon: `s1` is not `s10`.
+            let id = text("id");
+            let owner = id.strip_prefix("session:").and_then(|rest| rest.split(':').next());
+            let is_theirs = owner.is_some_and(|owner| sessions.iter().any(|session| session.as_str() == owner));
+            !(text("source") == "session" && is_theirs)
+        })
+    }
+
+    /// The same for missions of teams.
+    ///
+    /// # Errors
+    ///
+    /// As of [`drop_missions`](Self::drop_missions).
+    pub(crate) fn drop_team_missions(&self, teams: &[String], now: Timestamp) -> Result<(), Error> {
+        if teams.is_empty() {
+            return Ok(());
+        }
+        self.keep_missions(now, |text| {
+            let name = if text("teamName").is_empty() { text("name") } else { text("teamName") };
+            !(text("source") == "team" && teams.contains(&name))
+        })
+    }
+
+    /// Leaves the missions on the board that all share of which `keep` says so, given their texts by name.
+    fn keep_missions(&self, now: Timestamp, keep: impl Fn(&dyn Fn(&str) -> String) -> bool) -> Result<(), Error> {
         let path = shared_path(FILE);
-        if sessions.is_empty() || !self.exists(&path) {
+        if !self.exists(&path) {
             return Ok(());
         }
         let Some(mut board) = self.read_fields(&path)? else { return Ok(()) };
         let Some(missions) = board.get_mut("missions").and_then(Value::as_array_mut) else { return Ok(()) };
         let before = missions.len();
-        missions.retain(|mission| {
-            let text = |name| mission.get(name).and_then(Value::as_str).unwrap_or_default();
-            // The whole id, up to its colon: `s1` is not `s10`.
-            let owner = text("id").strip_prefix("session:").and_then(|rest| rest.split(':').next());
-            let is_theirs = owner.is_some_and(|owner| sessions.iter().any(|session| session.as_str() == owner));
-            !(text("source") == "session" && is_theirs)
-        });
+        missions
+            .retain(|mission| keep(&|name| mission.get(name).and_then(Value::as_str).unwrap_or_default().to_owned()));
         if missions.len() == before {
             return Ok(());
         }

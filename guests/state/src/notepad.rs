@@ -6,8 +6,11 @@
 //!
 //! Content that would read as a heading or as the date of an entry gets a backslash before it, as Markdown has it, and loses it
 //! again when it is read.
+//!
+//! A file that cannot be read, because it is too large or no text, is kept under another name when the next note is made, and the
+//! new one says where.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::{
     Area, Error, Locker, Store, Timestamp,
@@ -80,6 +83,15 @@ impl Section {
     fn place(self) -> usize {
         self as usize
     }
+}
+
+/// What a change said, and what became of the notepad from before.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Changed<T> {
+    /// What the change said.
+    pub said: T,
+    /// The file with the notepad from before, below the root, where that could not be read; the new one says so too.
+    pub set_aside: Option<PathBuf>,
 }
 
 /// One dated entry.
@@ -380,7 +392,7 @@ impl Store {
     }
 
     /// Changes the notepad, which is made if there is none, under its lock: what is old is dropped, and so much of the
-    /// working memory that the rest fits. Says what `change` says.
+    /// working memory that the rest fits. One that cannot be read is kept under another name, and begun anew.
     ///
     /// # Errors
     ///
@@ -391,27 +403,42 @@ impl Store {
         locker: &L,
         now: Timestamp,
         change: impl FnOnce(&mut Notepad) -> Result<T, Error>,
-    ) -> Result<T, Error> {
+    ) -> Result<Changed<T>, Error> {
         self.locked_in(locker, Area::Root, |store| {
             let path = Path::new(FILE);
-            let before = store.read_text(path)?;
+            let (before, unreadable) = match store.read_text(path) {
+                Err(Error::TooLarge { .. }) => (None, Some("too-large")),
+                Err(Error::NotText { .. }) => (None, Some("not-utf8")),
+                read => (read?, None),
+            };
+            let set_aside = unreadable.and_then(|what| store.place_aside(path, what).transpose()).transpose()?;
             let mut notepad = before.as_deref().map_or_else(Notepad::default, Notepad::parse);
+            if let Some(aside) = &set_aside {
+                let found = format!(
+                    "The notepad from before could not be read. It is kept as `{}` beside this one; take from it what is still needed.",
+                    aside.display()
+                );
+                notepad.append(Section::Manual, &found, now)?;
+            }
             let previous = notepad.text(Section::Priority);
             notepad.complete();
-            let done = change(&mut notepad)?;
+            let said = change(&mut notepad)?;
             notepad.prune(WORKING_DAYS, now);
             notepad.fit()?;
             let text = notepad.render();
             if before.as_deref() == Some(&text) {
-                return Ok(done);
+                return Ok(Changed { said, set_aside });
             }
             if let Some(previous) = previous
                 && notepad.text(Section::Priority).as_ref() != Some(&previous)
             {
                 store.replace_text(Path::new(PREVIOUS_PRIORITY), &format!("{previous}\n"))?;
             }
+            if let Some(aside) = &set_aside {
+                store.rename(path, aside)?;
+            }
             store.replace_text(path, &text)?;
-            Ok(done)
+            Ok(Changed { said, set_aside })
         })
     }
 
@@ -436,16 +463,17 @@ impl Store {
 
     /// Keeps notes from an agent's words: the last priority note as the priority context, the others in the working memory.
     ///
-    /// What is too long is cut and says so: nobody is there to be asked for less.
+    /// What is too long is cut and says so: nobody is there to be asked for less. Says where the notepad from before is, if it
+    /// could not be read.
     ///
     /// # Errors
     ///
     /// As [`change_notepad`](Self::change_notepad).
-    pub fn remember<L: Locker>(&self, locker: &L, notes: &[Note], now: Timestamp) -> Result<(), Error> {
+    pub fn remember<L: Locker>(&self, locker: &L, notes: &[Note], now: Timestamp) -> Result<Option<PathBuf>, Error> {
         if notes.is_empty() {
-            return Ok(());
+            return Ok(None);
         }
-        self.change_notepad(locker, now, |notepad| {
+        let changed = self.change_notepad(locker, now, |notepad| {
             if let Some(priority) = notes.iter().rev().find(|note| note.is_priority) {
                 notepad.set_priority(&cut_marked(&priority.text, MAX_PRIORITY_UNITS, MAX_REMEMBERED_BYTES))?;
             }
@@ -456,7 +484,8 @@ impl Store {
                 notepad.fit()?;
             }
             Ok(())
-        })
+        })?;
+        Ok(changed.set_aside)
     }
 }
 
@@ -644,15 +673,50 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_written_without_a_lock_or_over_what_cannot_be_read() {
+    fn nothing_is_written_without_a_lock() {
         let (folder, store) = store();
         let note = [Note { is_priority: false, text: "x".to_owned() }];
         assert!(matches!(store.remember(&NeverFree, &note, now()), Err(Error::Lock { .. })));
         assert!(store.read_notepad().expect("a read").is_none());
         plant(&folder, FILE, b"\xff\xfe my own words");
-        let locker = ThreadLocker::default();
-        assert!(matches!(store.remember(&&locker, &note, now()), Err(Error::NotText { .. })));
+        assert!(matches!(store.remember(&NeverFree, &note, now()), Err(Error::Lock { .. })));
         assert_eq!(fs::read(folder.path().join(FILE)).expect("a file"), b"\xff\xfe my own words");
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_kept_beside_the_new_notepad_which_says_where() {
+        let (folder, store) = store();
+        let locker = ThreadLocker::default();
+        let huge = "x".repeat(usize::try_from(crate::MAX_FILE_BYTES).expect("it fits") + 1).into_bytes();
+        let mut kept = Vec::new();
+        // Time and again, and even where a copy has the time of its original.
+        for (bytes, what) in
+            [(huge.clone(), "too-large"), (b"\xff\xfe words".to_vec(), "not-utf8"), (huge, "too-large")]
+        {
+            plant(&folder, FILE, &bytes);
+            let file = fs::File::options().write(true).open(folder.path().join(FILE)).expect("the file");
+            file.set_modified(std::time::UNIX_EPOCH + std::time::Duration::from_secs(1_000_000_000)).expect("a time");
+            assert!(store.read_notepad().is_err() && store.prune_notepad(&&locker, 7, now()).is_err());
+            // A note that is refused moves nothing.
+            let refused = store.change_notepad(&&locker, now(), |notepad| notepad.set_priority(&"x".repeat(2_001)));
+            assert!(matches!(refused, Err(Error::TooLong { .. })));
+            assert_eq!(fs::read(folder.path().join(FILE)).expect("as it was"), bytes);
+
+            let note = [Note { is_priority: false, text: "new".to_owned() }];
+            let aside = store.remember(&&locker, &note, now()).expect("kept").expect("set aside");
+            assert_eq!(fs::read(folder.path().join(&aside)).expect("all of it"), bytes);
+            let name = aside.to_str().expect("UTF-8").to_owned();
+            assert!(name.starts_with(&format!("notepad.md.{what}-1000000000")), "{name}");
+            let notepad = store.read_notepad().expect("a read").expect("a notepad");
+            assert_eq!(contents(&notepad, Section::Working), ["new"]);
+            let found = contents(&notepad, Section::Manual);
+            assert!(found.len() == 1 && found[0].contains(&name), "{found:?}");
+            assert_eq!(store.remember(&&locker, &note, now()).expect("kept"), None);
+            kept.push(name);
+        }
+        kept.dedup();
+        assert_eq!(kept.len(), 3, "{kept:?}");
+        assert!(kept.iter().all(|name| folder.path().join(name).exists()));
     }
 
     #[test]

@@ -5,6 +5,7 @@
 //! `log.md` and `environment.md` are ours and no pages.
 
 mod edit;
+mod links;
 mod lint;
 mod search;
 
@@ -368,9 +369,10 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// [`Error::NotPlain`] for a name that no page may have, or what keeps the file from being written.
+    /// [`Error::Reserved`] or [`Error::NoPageName`] for a name that no page may have, or what keeps the file from being written.
     pub fn write_page(&self, file: &str, page: &Page) -> Result<(), Error> {
-        if is_page_file(file) { self.replace_text(&path_of(file), &page.render()) } else { Err(no_page(file)) }
+        check_page_file(file)?;
+        self.replace_text(&path_of(file), &page.render())
     }
 
     /// Removes a page. For use under the wiki's lock.
@@ -379,7 +381,8 @@ impl Store {
     ///
     /// As [`write_page`](Self::write_page).
     pub fn remove_page(&self, file: &str) -> Result<(), Error> {
-        if is_page_file(file) { self.remove(&path_of(file)) } else { Err(no_page(file)) }
+        check_page_file(file)?;
+        self.remove(&path_of(file))
     }
 
     /// What the wiki holds. The pages are only read if the index does not know all of them as they are.
@@ -536,14 +539,19 @@ impl Store {
 }
 
 fn is_page_file(file: &str) -> bool {
-    let is_name = !file.starts_with('.') && !file.contains(['/', '\\', '\0']);
-    is_name
-        && file.strip_suffix(".md").is_some()
-        && !RESERVED.iter().any(|reserved| file.eq_ignore_ascii_case(reserved))
+    check_page_file(file).is_ok()
 }
 
-fn no_page(file: &str) -> Error {
-    Error::NotPlain { path: path_of(file) }
+/// Says why no page may have a name.
+fn check_page_file(file: &str) -> Result<(), Error> {
+    let is_name = !file.starts_with('.') && !file.contains(['/', '\\', '\0']) && file.strip_suffix(".md").is_some();
+    if !is_name {
+        return Err(Error::NoPageName { name: one_line(file, MAX_SUMMARY_UNITS) });
+    }
+    if RESERVED.iter().any(|reserved| file.eq_ignore_ascii_case(reserved)) {
+        return Err(Error::Reserved { path: path_of(file) });
+    }
+    Ok(())
 }
 
 /// A log without so many of its oldest entries that it fits; absent if it does already.
@@ -692,7 +700,14 @@ mod tests {
         assert_eq!(store.read_page("new.md"), Some(page.clone()));
         store.remove_page("new.md").expect("removed");
         for file in ["index.md", "LOG.md", "environment.md", "../x.md", "a/b.md", "a\\b.md", ".x.md", "x.txt", ""] {
-            assert!(store.write_page(file, &page).is_err() && store.remove_page(file).is_err(), "{file}");
+            for done in [store.write_page(file, &page), store.remove_page(file)] {
+                let is_reserved = RESERVED.contains(&file.to_lowercase().as_str());
+                match done {
+                    Err(Error::Reserved { .. }) if is_reserved => {}
+                    Err(Error::NoPageName { .. }) if !is_reserved => {}
+                    other => panic!("{file}: {other:?}"),
+                }
+            }
         }
     }
 

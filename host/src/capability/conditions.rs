@@ -106,13 +106,14 @@ impl<'a> Conditions<'a> {
     fn is_near(&self, path: &str) -> bool {
         let Some(root) = self.surroundings.project_root() else { return false };
         let Some(root) = root.to_str() else { return true };
-        let Files::Named(files) = self.files.get_or_init(|| files_of(self.event)) else { return true };
+        let Files::Named(files) = self.files.get_or_init(|| files_of(self.event, self.surroundings)) else {
+            return true;
+        };
         if files.is_empty() {
             return false;
         }
         let Ok(top) = Dir::open_parent(Path::new(root)) else { return true };
-        let cwd = self.event.cwd().unwrap_or(root);
-        exists(&top, path) || files.iter().any(|file| is_on_the_way(&top, root, cwd, file, path))
+        exists(&top, path) || files.iter().any(|file| is_on_the_way(&top, root, file, path))
     }
 
     /// Whether a text of the payload contains this one, whatever the case of ASCII letters.
@@ -137,16 +138,23 @@ impl<'a> Conditions<'a> {
 }
 
 /// The files that the event's tool call names: as every guest is told, else under the members that older versions use.
-fn files_of(event: &Event) -> Files {
-    let files = match event.tool_call().map(|call| call.paths()) {
+fn files_of(event: &Event, surroundings: &Surroundings) -> Files {
+    let files = match surroundings.tool_call(event).map(|call| call.paths()) {
         Some(Ok(files)) => files.into_iter().map(|file| file.path).collect(),
         Some(Err(omc_tool::TooMany)) => return Files::TooMany,
         None => Vec::new(),
     };
-    let other =
-        || ["/tool_input/file_path", "/tool_input/path"].into_iter().filter_map(|at| event.pointer(at)?.as_str());
+    let other = || {
+        let texts = ["/tool_input/file_path", "/tool_input/path"].into_iter();
+        let texts = texts.filter_map(|at| event.pointer(at)?.as_str());
+        texts.map(|text| {
+            let cwd = event.cwd().filter(|_| !text.starts_with('/')).unwrap_or_default();
+            let absolute = if cwd.is_empty() { Cow::Borrowed(text) } else { Cow::Owned(format!("{cwd}/{text}")) };
+            surroundings.without_link(&absolute).into_owned()
+        })
+    };
     match files.len() {
-        0 => Files::Named(other().map(str::to_owned).collect()),
+        0 => Files::Named(other().collect()),
         1..=MAX_FILES => Files::Named(files),
         _ => Files::TooMany,
     }
@@ -217,11 +225,8 @@ fn open<'a>(folder: &Dir, mut names: impl Iterator<Item = &'a str>) -> io::Resul
 }
 
 /// Whether something of this name is in a folder between the root, which is open as `top`, and the file.
-fn is_on_the_way(top: &Dir, root: &str, cwd: &str, file: &str, path: &str) -> bool {
-    let absolute = if file.starts_with('/') { Cow::Borrowed(file) } else { Cow::Owned(format!("{cwd}/{file}")) };
-    let below = |folder: &str| absolute.strip_prefix(folder).filter(|rest| rest.starts_with('/'));
-    // A folder worked in that is reached over a link is another text for the same place.
-    let Some(below) = below(root) else { return below(cwd).is_some() };
+fn is_on_the_way(top: &Dir, root: &str, file: &str, path: &str) -> bool {
+    let Some(below) = file.strip_prefix(root).filter(|rest| rest.starts_with('/')) else { return false };
     let mut parts = below.split('/').filter(|part| !matches!(*part, "" | ".")).peekable();
     let mut folder: Option<Dir> = None;
     for _ in 0..MAX_LEVELS {
@@ -356,6 +361,45 @@ mod tests {
         assert!(!scratch.hold(&["near:.claude/rules"], &no_file));
         scratch.plant(".claude/rules/b.md", "");
         assert!(near("other/a.rs"), "what is at the root is near everything in it");
+    }
+
+    #[test]
+    fn a_file_is_in_the_project_by_either_name_of_a_link_to_it() {
+        let scratch = Scratch::new();
+        scratch.plant("src/.claude/rules/a.md", "");
+        scratch.plant("lib/b.rs", "");
+        let base = scratch.0.path().canonicalize().unwrap();
+        symlink(base.join("project"), base.join("link")).unwrap();
+        symlink(base.join("project/src"), base.join("src")).unwrap();
+        let near = |cwd: &str, tool: &str, member: &str, path: &str| {
+            let path = path.replace("BASE", base.to_str().unwrap());
+            let event = json!({"cwd": base.join(cwd), "tool_name": tool, "tool_input": {member: path}});
+            scratch.hold(&["near:.claude/rules"], &event)
+        };
+        for (cwd, path, is_near) in [
+            ("link", "BASE/link/src/a.rs", true),
+            ("link", "BASE/project/src/a.rs", true),
+            ("link", "src/a.rs", true),
+            ("link/lib", "BASE/link/src/a.rs", true),
+            ("link/lib", "../src/a.rs", true),
+            ("src", "BASE/src/a.rs", true),
+            ("src", "a.rs", true),
+            ("link", "BASE/link/lib/b.rs", false),
+            ("link/lib", "b.rs", false),
+            // What lies beside the link, or only looks like it, is not in the project.
+            ("link", "BASE/link-2/src/a.rs", false),
+            ("link", "../src/a.rs", false),
+            ("src", "BASE/project-2/a.rs", false),
+            ("src", "../a.rs", false),
+            ("src", "/etc/passwd", false),
+        ] {
+            // The second is as older versions name it, and no tool that the host knows.
+            for (tool, member) in [("Read", "file_path"), ("read_file", "path")] {
+                let is_left_to_the_guest = member == "path" && path.starts_with("..");
+                let found = near(cwd, tool, member, path);
+                assert!(found == is_near || is_left_to_the_guest, "{cwd}: {tool} {path}");
+            }
+        }
     }
 
     #[test]

@@ -89,7 +89,7 @@ impl wit::types::HostEvent for GuestState {
     }
 
     fn cwd(&mut self, _: Resource<EventHandle>) -> wasmtime::Result<Option<String>> {
-        Ok(self.event.cwd().map(bounded))
+        Ok(self.event.cwd().map(|cwd| bounded_cow(self.surroundings.without_link(cwd))))
     }
 
     fn project_root(&mut self, _: Resource<EventHandle>) -> wasmtime::Result<Option<String>> {
@@ -132,7 +132,7 @@ impl wit::types::HostEvent for GuestState {
         &mut self,
         _: Resource<EventHandle>,
     ) -> wasmtime::Result<Result<Vec<wit::types::ToolPath>, AccessError>> {
-        let paths = self.event.tool_call().map_or(Ok(Vec::new()), |call| call.paths());
+        let paths = self.surroundings.tool_call(&self.event).map_or(Ok(Vec::new()), |call| call.paths());
         Ok(match paths {
             Ok(paths) => Ok(paths.into_iter().map(tool_path).collect()),
             Err(omc_tool::TooMany) => Err(AccessError::TooLarge),

@@ -24,7 +24,7 @@ Examples:
 pub(super) const MAN_EXAMPLES: &str = "\
 Examples:
   omc-host man > ~/.local/share/man/man1/omc-host.1
-  omc-host man state > ~/.local/share/man/man1/omc-host-state.1
+  omc-host man guests add > ~/.local/share/man/man1/omc-host-guests-add.1
   omc-host man | man -l -                      read it at once";
 
 /// Shells that can be completed for, as the companion names them.

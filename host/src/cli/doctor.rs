@@ -29,6 +29,13 @@ pub(super) struct Args {
     json: bool,
 }
 
+impl Args {
+    /// Whether something may be changed.
+    pub(super) fn mends(&self) -> bool {
+        self.fix
+    }
+}
+
 pub(super) fn run(args: &Args, env: &Env, paths: &Paths) -> Result<bool> {
     let program = own_program()?;
     let root = StateRoot::resolve(None, std::env::current_dir().ok().as_deref(), env).ok();

@@ -63,8 +63,45 @@ pub struct StateRoot {
     pub omc_name: OsString,
     /// Whether `omc_parent` exists.
     pub parent: Parent,
+    /// How the agent reaches the project, if that is over a link.
+    pub linked: Option<LinkedFolder>,
     /// What was ignored on the way.
     pub problems: Vec<Problem>,
+}
+
+/// A folder of the project (its root, where that can be told) as the agent writes it, over a link, and as it is without links.
+///
+/// Agents write paths as they were started, and the project's root is canonical: who compares the two by their texts finds
+/// nothing of a project that is reached over a link.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LinkedFolder {
+    written: String,
+    canonical: String,
+}
+
+impl LinkedFolder {
+    /// Compares the folder worked in, as written and canonical. What is not plain text for a folder has no other name.
+    fn find(written: &str, cwd: &Path, project_root: &Path) -> Option<Self> {
+        let (written, cwd) = (written.trim_end_matches('/'), cwd.to_str()?);
+        let is_plain = written.starts_with('/') && !written[1..].split('/').any(|part| matches!(part, "" | "." | ".."));
+        if !is_plain || written == cwd {
+            return None;
+        }
+        // The same folders below the root at the end of both texts: then the rest is a name of the root, unless one of these
+        // folders is the link. One question to the file system tells, and only where there is a link at all.
+        let root = project_root.to_str()?;
+        let inside = cwd.strip_prefix(root)?;
+        let above = written.strip_suffix(inside).filter(|above| !above.is_empty() && !inside.is_empty());
+        match above.filter(|above| Path::new(above).canonicalize().is_ok_and(|found| found == project_root)) {
+            Some(above) => Some(Self { written: above.to_owned(), canonical: root.to_owned() }),
+            None => Some(Self { written: written.to_owned(), canonical: cwd.to_owned() }),
+        }
+    }
+
+    /// Both names.
+    pub fn names(&self) -> omc_tool::Linked<'_> {
+        omc_tool::Linked { written: &self.written, canonical: &self.canonical }
+    }
 }
 
 /// Why an event has no project, and so no state. The event is handled all the same.
@@ -104,6 +141,7 @@ impl StateRoot {
     ///
     /// A [`Refusal`] if there is no folder that may hold state. Nothing was created.
     pub fn resolve(cwd: Option<&str>, process_cwd: Option<&Path>, env: &Env) -> Result<Self, Refusal> {
+        let written = cwd.unwrap_or_default();
         let cwd = canonical_cwd(cwd, process_cwd)?;
         let home = env.home().map(canonical_or_same);
         if home.as_deref() == Some(&*cwd) {
@@ -116,7 +154,8 @@ impl StateRoot {
         let markers = !env.is(EnvVars::OMC_DISABLE_MULTIREPO, &["1"]);
         let Found { work_tree, workspace } = walk_up(&cwd, home.as_deref(), markers);
         let is_work_tree = work_tree.is_some();
-        let project_root = work_tree.unwrap_or(cwd);
+        let project_root = work_tree.unwrap_or_else(|| cwd.clone());
+        let linked = LinkedFolder::find(written, &cwd, &project_root);
         let owner = workspace.unwrap_or_else(|| project_root.clone());
 
         let mut problems = Vec::new();
@@ -124,7 +163,7 @@ impl StateRoot {
             Some((dir, parent)) => (dir, central_name(&owner), parent),
             None => (owner, OMC_DIR.into(), Parent::Present),
         };
-        Ok(Self { project_root, is_work_tree, omc_parent, omc_name, parent, problems })
+        Ok(Self { project_root, is_work_tree, omc_parent, omc_name, parent, linked, problems })
     }
 
     /// Creates the folder that holds the state directory, if it is a central one that is [`Parent::Missing`].
@@ -431,6 +470,43 @@ mod tests {
         let world = World::new(&["home/repo/pkg"], &["home/repo/.git/HEAD"]);
         symlink(world.path("home/repo/pkg"), world.path("home/link")).expect("linked");
         assert_eq!(world.resolve("home/link", &[]).expect("a project").omc_parent, world.path("home/repo"));
+    }
+
+    #[test]
+    fn a_project_that_is_reached_over_a_link_has_its_root_under_both_names() {
+        let world =
+            World::new(&["home/repo/src/deep", "home/plain", "other/src"], &["home/repo/.git/HEAD", "home/src/secret"]);
+        for (target, link) in [
+            ("home/repo", "link"),
+            ("home", "linked-home"),
+            ("home/repo/src", "elsewhere"),
+            // Its name is that of the folder behind it, so what is above the two seems to be the same.
+            ("home/repo/src", "other/nested"),
+            ("home/plain", "plain"),
+        ] {
+            symlink(world.path(target), world.path(link)).expect("linked");
+        }
+        fs::remove_dir(world.path("other/src")).expect("removed");
+        fs::rename(world.path("other/nested"), world.path("other/src")).expect("renamed");
+        for (cwd, names) in [
+            ("home/repo", None),
+            ("home/repo/src/deep", None),
+            ("link", Some(("link", "home/repo"))),
+            ("link/", Some(("link", "home/repo"))),
+            ("link/src/deep", Some(("link", "home/repo"))),
+            ("linked-home/repo/src", Some(("linked-home/repo", "home/repo"))),
+            ("plain", Some(("plain", "home/plain"))),
+            ("elsewhere", Some(("elsewhere", "home/repo/src"))),
+            ("elsewhere/deep", Some(("elsewhere/deep", "home/repo/src/deep"))),
+            ("other/src", Some(("other/src", "home/repo/src"))),
+            ("link/src/../src", None),
+            ("link//src", None),
+        ] {
+            let found = world.resolve(cwd, &[]).expect("a project").linked;
+            let expected =
+                names.map(|(written, real)| LinkedFolder { written: world.text(written), canonical: world.text(real) });
+            assert_eq!(found, expected, "{cwd}");
+        }
     }
 
     #[test]

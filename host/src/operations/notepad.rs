@@ -3,8 +3,8 @@
 use std::fmt;
 use std::path::Path;
 
-use omc_state::notepad::{ADVISED_PRIORITY_UNITS, MAX_ENTRY_UNITS, MAX_PRIORITY_UNITS, Section};
-use omc_state::units;
+use omc_state::notepad::{ADVISED_PRIORITY_UNITS, MAX_ENTRY_UNITS, MAX_PRIORITY_UNITS, Notepad, Section};
+use omc_state::{Error as StoreError, units};
 use serde::Serialize;
 
 use super::{Error, Project, Result, check_text, now};
@@ -119,7 +119,7 @@ impl Project {
     ///
     /// What keeps the file from being read.
     pub fn read_notes(&self, section: Option<Section>) -> Result<Notes> {
-        let notepad = self.store.read_notepad()?;
+        let notepad = self.notepad()?;
         Ok(match section {
             None => Notes { section: "all", text: notepad.map(|notepad| notepad.render()) },
             Some(section) => {
@@ -137,14 +137,22 @@ impl Project {
         let max_units = if section == Section::Priority { MAX_PRIORITY_UNITS } else { MAX_ENTRY_UNITS };
         check_text("content", content, max_units)?;
         let now = now();
-        self.writable()?.change_notepad(&self.locker(), now, |notepad| match section {
+        let changed = self.writable()?.change_notepad(&self.locker(), now, |notepad| match section {
             Section::Priority => notepad.set_priority(content),
             Section::Working | Section::Manual => notepad.append(section, content, now),
         })?;
         let length = units(content.trim());
-        let warning = (section == Section::Priority && length > ADVISED_PRIORITY_UNITS).then(|| {
+        let too_long = (section == Section::Priority && length > ADVISED_PRIORITY_UNITS).then(|| {
             format!("it has {length} characters and is shown in every session; {ADVISED_PRIORITY_UNITS} are advised")
         });
+        let set_aside = changed.set_aside.map(|aside| {
+            let aside = self.shown(&aside);
+            format!(
+                "the notepad from before could not be read and is kept as {aside}; take from it what is still needed"
+            )
+        });
+        let warnings: Vec<_> = too_long.into_iter().chain(set_aside).collect();
+        let warning = (!warnings.is_empty()).then(|| warnings.join("\n"));
         Ok(Noted { section: section_name(section), path: self.shown(Path::new(FILE)), warning })
     }
 
@@ -157,7 +165,8 @@ impl Project {
         if !(1..=MAX_DAYS).contains(&days) {
             return Err(Error::argument("daysOld", format!("it is a number of days from 1 to {MAX_DAYS}")));
         }
-        let pruned = self.store.prune_notepad(&self.locker(), days, now())?;
+        let pruned =
+            self.store.prune_notepad(&self.locker(), days, now()).map_err(|error| self.notepad_error(error))?;
         Ok(Pruned { pruned: pruned.dropped, remaining: pruned.left, days })
     }
 
@@ -167,7 +176,7 @@ impl Project {
     ///
     /// What keeps the file from being read.
     pub fn note_stats(&self) -> Result<Stats> {
-        let notepad = self.store.read_notepad()?;
+        let notepad = self.notepad()?;
         let exists = notepad.is_some();
         let notepad = notepad.unwrap_or_default();
         let working = notepad.entries(Section::Working);
@@ -180,5 +189,17 @@ impl Project {
             oldest_entry: working.iter().map(|entry| entry.written).min().map(omc_state::Timestamp::to_minute_text),
             manual_entries: notepad.entries(Section::Manual).len(),
         })
+    }
+
+    fn notepad(&self) -> Result<Option<Notepad>> {
+        self.store.read_notepad().map_err(|error| self.notepad_error(error))
+    }
+
+    fn notepad_error(&self, error: StoreError) -> Error {
+        if error.is_unreadable_text() {
+            Error::UnreadableNotepad(self.shown(Path::new(FILE)), error)
+        } else {
+            error.into()
+        }
     }
 }

@@ -146,7 +146,7 @@ pub struct Entry {
     pub phase: Option<String>,
     /// How often it went round.
     pub iteration: Option<u64>,
-    /// How often it may.
+    /// How often it may; absent where the state leaves it to the default.
     pub max_iterations: Option<u64>,
     /// When it started.
     pub started_at: Option<String>,
@@ -171,7 +171,7 @@ impl Entry {
             standing: Standing::of(&state, now),
             phase: state.phase().map(|phase| omc_state::one_line(phase, MAX_PHASE_UNITS)),
             iteration: fields.count("iteration"),
-            max_iterations: fields.count("max_iterations"),
+            max_iterations: fields.limit("max_iterations"),
             started_at: time(&["started_at"]),
             touched_at: time(&["last_checked_at", "updated_at", "started_at"]),
             path: project.shown(&path),
@@ -561,7 +561,7 @@ impl Project {
             let session = Some(session.to_string());
             cleared.extend(modes.into_iter().map(|mode| ClearedState { mode: mode.name(), session: session.clone() }));
         }
-        if named.is_none() && self.store.clear_shared_mode(&self.locker(), mode)? {
+        if named.is_none() && self.store.clear_shared_mode(&self.locker(), mode, now)? {
             cleared.push(ClearedState { mode: mode.name(), session: None });
         }
         let nothing = cleared.is_empty();

@@ -248,15 +248,21 @@ impl Project {
         Pages { pages: pages.collect(), none: "the wiki has no pages yet" }
     }
 
-    /// The text of a page, of the index or of the log.
+    /// The text of a page, of the index or of the log. A page is also found by its title, as links name it.
     ///
     /// # Errors
     ///
     /// [`Error::NoPage`], or what keeps the file from being read.
     pub fn read_wiki(&self, page: &str) -> Result<PageText> {
-        let page = file_name(page);
-        let text = self.store.read_wiki_file(&page)?;
-        text.map(|text| PageText { page: page.clone(), text }).ok_or_else(|| no_page(&page))
+        let mut file = file_name(page);
+        let mut text = self.store.read_wiki_file(&file)?;
+        if text.is_none()
+            && let Some(linked) = self.store.linked_page(page)
+        {
+            text = self.store.read_wiki_file(&linked)?;
+            file = linked;
+        }
+        text.map(|text| PageText { page: file, text }).ok_or_else(|| no_page(page))
     }
 
     /// Removes a page. Index and log stay.
@@ -265,11 +271,11 @@ impl Project {
     ///
     /// [`Error::NoPage`], or what keeps the file from being removed.
     pub fn delete_wiki(&self, page: &str) -> Result<PageDone> {
-        let page = file_name(page);
-        if !self.store.has_wiki() || !self.store.delete_page(&self.locker(), &page, now())? {
-            return Err(no_page(&page));
+        let file = file_name(page);
+        if !self.store.has_wiki() || !self.store.delete_page(&self.locker(), &file, now())? {
+            return Err(no_page(page));
         }
-        Ok(PageDone { page, done: "removed" })
+        Ok(PageDone { page: file, done: "removed" })
     }
 
     /// What is wrong with the wiki.

@@ -23,6 +23,7 @@ impl Event {
             error: self.member("error"),
             interrupted: self.member("is_interrupt") == Some(&Value::Bool(true)),
             cwd: self.cwd(),
+            linked: None,
         })
     }
 

@@ -89,7 +89,7 @@ fn texts(agent: Agent) -> Option<Vec<OwnFile>> {
     if agent == Agent::Claude {
         files.push(skills::json_file(".claude-plugin/marketplace.json", &marketplace(&manifest)));
     }
-    files.extend(skills::skills("skills"));
+    files.extend(skills::skills(agent, "skills"));
     Some(files)
 }
 

@@ -1,9 +1,11 @@
 //! The skills, and the folders in which agents look for them.
 //!
-//! The texts are those of `skills/`, inside this binary: they are small, and an installation needs no other file.
+//! The texts are those of `skills/`, inside this binary: they are small, and an installation needs no other file. They name
+//! commands as Claude Code does; what another agent gets has its own form.
 
 use std::path::{Path, PathBuf};
 
+use omc_state::Invocation;
 use serde_json::{Value, json};
 
 use super::places::{NAME, Places, Scope};
@@ -45,10 +47,10 @@ pub(super) fn folder(places: &Places, program: &str) -> Vec<OwnFile> {
                 json_file(".claude-plugin/plugin.json", &manifest()),
                 json_file(".mcp.json", &json!({ "mcpServers": { NAME: servers::entry(program) } })),
             ];
-            files.extend(skills("skills"));
+            files.extend(skills(places.agent, "skills"));
             files
         }
-        _ => skills(""),
+        agent => skills(agent, ""),
     };
     if places.scope == Scope::Project {
         // It names a program of this computer: nothing for a repository.
@@ -57,9 +59,14 @@ pub(super) fn folder(places: &Places, program: &str) -> Vec<OwnFile> {
     files
 }
 
-/// The skills, each in a folder of its name below this one.
-pub(super) fn skills(below: &str) -> Vec<OwnFile> {
-    SKILLS.iter().map(|(name, text)| (Path::new(below).join(name).join("SKILL.md"), (*text).to_owned())).collect()
+/// The skills for an agent, each in a folder of its name below this one.
+pub(super) fn skills(agent: Agent, below: &str) -> Vec<OwnFile> {
+    // What stands before a skill's name, as the texts have it and as the agent understands it.
+    let (written, understood) = (Invocation::Slash.command(""), Invocation::of_agent(agent.name()).command(""));
+    let file = |(name, text): &(&str, &str)| {
+        (Path::new(below).join(name).join("SKILL.md"), text.replace(&written, &understood))
+    };
+    SKILLS.iter().map(file).collect()
 }
 
 /// A file with this value.
@@ -94,6 +101,21 @@ mod tests {
             entries.map(|entry| entry.expect("an entry").file_name().into_string().expect("UTF-8")).collect();
         let inside: BTreeSet<_> = SKILLS.iter().map(|(name, _)| (*name).to_owned()).collect();
         assert_eq!(there, inside);
+    }
+
+    #[test]
+    fn each_agent_reads_commands_that_it_understands() {
+        let text_of = |agent, skill: &str| {
+            let place = Path::new(skill).join("SKILL.md");
+            skills(agent, "").into_iter().find(|(path, _)| *path == place).expect("the skill").1
+        };
+        for (name, text) in SKILLS {
+            assert_eq!(text_of(Agent::Claude, name), *text);
+            let text = text_of(Agent::Codex, name);
+            assert!(!text.contains("omc:") && text.starts_with(&format!("---\nname: {name}\n")), "{text}");
+        }
+        assert!(text_of(Agent::Codex, "ralph").contains("`$cancel`"));
+        assert!(text_of(Agent::Codex, "deep-interview").contains("`$ralplan`, `$autopilot` or `$ralph`"));
     }
 
     #[test]

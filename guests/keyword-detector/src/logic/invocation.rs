@@ -5,6 +5,8 @@
 //!
 //! Codex has no slash commands of skills: there `$ralph` and `$omc:ralph` are the command.
 
+use omc_state::Invocation;
+
 use super::{
     keywords::Keyword,
     text::{is_space, is_word_byte, starts_with_ignoring_case},
@@ -43,16 +45,6 @@ impl Opening {
     pub(super) fn is_followed_by_words(self) -> bool {
         matches!(self, Self::Words | Self::Marked(_) | Self::Forced)
     }
-}
-
-/// How the agent is told to start a skill.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Invocation {
-    /// With a slash command, or by the model's own call of the Skill tool.
-    #[default]
-    Slash,
-    /// With `$NAME`, as in Codex, which has no Skill tool.
-    Dollar,
 }
 
 /// How the request begins.

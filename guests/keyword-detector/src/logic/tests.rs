@@ -1,6 +1,6 @@
 //! Whole prompts, from text to detection.
 
-use super::{Detection, Keyword, Settings, Start, cancelled, detect, started, work::steps_of};
+use super::{Detection, Invocation, Keyword, Settings, Start, cancelled, detect, started, work::steps_of};
 
 /// What a prompt starts, by name: modes first, then blocks; `gate:` before those that the gate turned into ralplan.
 fn fires(prompt: &str) -> String {
@@ -601,10 +601,15 @@ fn units(text: &str) -> usize {
 
 /// What the model is told.
 fn told(prompt: &str) -> String {
-    match detect(prompt, &Settings::default(), || false) {
+    told_by(prompt, Invocation::Slash)
+}
+
+/// What the model of an agent with these invocations is told.
+fn told_by(prompt: &str, invocation: Invocation) -> String {
+    match detect(prompt, &Settings { invocation, ..Settings::default() }, || false) {
         Detection::Nothing => String::new(),
-        Detection::Cancel => cancelled(true).to_owned(),
-        Detection::Start(start) => started(&start),
+        Detection::Cancel => cancelled(true, invocation),
+        Detection::Start(start) => started(&start, invocation),
     }
 }
 
@@ -765,6 +770,22 @@ fn the_model_is_told_the_marker_the_way_and_the_end() {
 }
 
 #[test]
+fn in_codex_every_text_names_commands_and_skills_as_codex_does() {
+    let mut ends = 0;
+    for keyword in Keyword::all() {
+        let said = told_by(&format!("$omc:{}", keyword.name()), Invocation::Dollar);
+        assert!(!said.contains("/omc:") && !said.contains("Skill tool"), "{keyword:?}: {said}");
+        let (_, advice) = said.split_once("If you have the skill `").unwrap_or_default();
+        assert!(advice.is_empty() || advice.starts_with(&format!("{}`, read it ", keyword.name())), "{said}");
+        ends += usize::from(said.contains(" run `$cancel`; that is also how the user ends the mode"));
+    }
+    assert_eq!(ends, Keyword::all().filter(|keyword| keyword.sort().is_mode()).count());
+    let elsewhere = Start { autopilot_elsewhere: true, ..Start::default() };
+    assert!(started(&elsewhere, Invocation::Dollar).contains("with `$cancel`;"));
+    assert!(told_by("cancelomc", Invocation::Dollar).contains(" If you have the skill `cancel`, read it to clear up "));
+}
+
+#[test]
 fn a_plan_that_a_command_asks_for_has_the_originals_marker() {
     for (prompt, marked) in
         [("/ralplan a new billing flow", true), ("ralplan a new billing flow", false), ("/ralph x", false)]
@@ -778,7 +799,7 @@ fn another_sessions_autopilot_is_told_of() {
     let mut start = start_of("autopilot src/a.rs");
     start.modes.clear();
     start.autopilot_elsewhere = true;
-    let said = started(&start);
+    let said = started(&start, Invocation::Slash);
     assert!(said.starts_with("[AUTOPILOT NOT STARTED]"), "{said}");
 }
 

@@ -6,7 +6,7 @@
 
 use std::fmt::Write as _;
 
-use omc_state::truncate_units;
+use omc_state::{Invocation, truncate_units};
 
 use super::{Start, keywords::Keyword, text::trim};
 
@@ -14,21 +14,25 @@ use super::{Start, keywords::Keyword, text::trim};
 const MAX_REQUEST_UNITS: usize = 1200;
 
 /// The context after a cancel, which ended the session's modes or failed to.
-pub fn cancelled(ended: bool) -> &'static str {
-    if ended { CANCELLED } else { NOT_CANCELLED }
+pub fn cancelled(ended: bool, invocation: Invocation) -> String {
+    if !ended {
+        return NOT_CANCELLED.to_owned();
+    }
+    let (skill, use_it) = skill_and_use(Keyword::Cancel, invocation);
+    format!(
+        "[MAGIC KEYWORD: CANCEL]\n\
+         The user cancelled. The modes of this session are ended, and the next stop will not be held up. {skill}, {use_it} to clear \
+         up what is left. Then say in one sentence what was ended, and start nothing new: what else the prompt asks for waits until \
+         the user asks again."
+    )
 }
-
-const CANCELLED: &str = "[MAGIC KEYWORD: CANCEL]\n\
-    The user cancelled. The modes of this session are ended, and the next stop will not be held up. If the Skill tool offers \
-    `omc:cancel`, call it to clear up what is left. Then say in one sentence what was ended, and start nothing new: what else the \
-    prompt asks for waits until the user asks again.";
 
 const NOT_CANCELLED: &str = "[MAGIC KEYWORD: CANCEL]\n\
     The user cancelled, but the files of this session could not be written. Stop working on every mode of this session, start \
     nothing new, and tell the user that `omc-host cancel` in a terminal ends what is left and says what is wrong.";
 
 /// The context when something starts.
-pub fn started(start: &Start) -> String {
+pub fn started(start: &Start, invocation: Invocation) -> String {
     let mut text = String::new();
     for block in &start.blocks {
         text.push_str(block_text(*block));
@@ -46,7 +50,7 @@ pub fn started(start: &Start) -> String {
         push(&mut text, &gate_text(&start.redirected));
     }
     if start.autopilot_elsewhere {
-        push(&mut text, AUTOPILOT_ELSEWHERE);
+        push(&mut text, &autopilot_elsewhere(invocation));
     }
     if !start.unwritten.is_empty() {
         push(&mut text, &format!("[NOT STARTED: {}] {UNWRITTEN}", upper_names(&start.unwritten)));
@@ -55,7 +59,7 @@ pub fn started(start: &Start) -> String {
         push(&mut text, "Take up these modes in this order, the first one now; the work is done when all of them are.");
     }
     for mode in &start.modes {
-        push(&mut text, &mode_text(*mode));
+        push(&mut text, &mode_text(*mode, invocation));
     }
     if !start.modes.is_empty() {
         push(&mut text, "User request:");
@@ -106,14 +110,28 @@ fn gate_text(redirected: &[Keyword]) -> String {
 const RALPLAN_INIT: &str =
     "[RALPLAN INIT] The state is set. From now on a stop is held up until there is a plan to approve.";
 
-const AUTOPILOT_ELSEWHERE: &str = "[AUTOPILOT NOT STARTED] Another session of this project has an autopilot at work, and there can \
-    be one at a time. Tell the user, who can end it there with `/omc:cancel`; do what else the request asks for.";
+fn autopilot_elsewhere(invocation: Invocation) -> String {
+    format!(
+        "[AUTOPILOT NOT STARTED] Another session of this project has an autopilot at work, and there can be one at a time. Tell the \
+         user, who can end it there with `{}`; do what else the request asks for.",
+        invocation.command(Keyword::Cancel.name())
+    )
+}
+
+/// When the skill of this keyword is there, and how the model uses it.
+fn skill_and_use(keyword: Keyword, invocation: Invocation) -> (String, &'static str) {
+    let skill = invocation.skill(keyword.name());
+    match invocation {
+        Invocation::Slash => (format!("If the Skill tool offers `{skill}`"), "call it"),
+        Invocation::Dollar => (format!("If you have the skill `{skill}`"), "read it"),
+    }
+}
 
 const UNWRITTEN: &str = "The state could not be written below `.omc`, so nobody would hold you to the work or know that it is on. \
     Tell the user, who finds the cause with `omc-host doctor`; do the request in the usual way.";
 
 /// What a mode or skill means, complete without its skill.
-fn mode_text(mode: Keyword) -> String {
+fn mode_text(mode: Keyword, invocation: Invocation) -> String {
     let (meaning, end) = match mode {
         Keyword::Ralph => (
             "Work on the request below until it is done. Write down what \"done\" means as checks that can be run, do the next piece, \
@@ -172,14 +190,18 @@ fn mode_text(mode: Keyword) -> String {
         ),
         _ => return String::new(),
     };
-    let name = mode.name();
+    let (skill, use_it) = skill_and_use(mode, invocation);
     let mut text = format!(
-        "{}: {meaning} If the Skill tool offers `omc:{name}`, call it first and follow it; otherwise follow these lines at once.",
-        name.to_ascii_uppercase()
+        "{}: {meaning} {skill}, {use_it} first and follow it; otherwise follow these lines at once.",
+        mode.name().to_ascii_uppercase()
     );
     if !end.is_empty() {
         // Writing to a string cannot fail.
-        let _ = write!(text, " {end} run `/omc:cancel`; that is also how the user ends the mode at any time.");
+        let _ = write!(
+            text,
+            " {end} run `{}`; that is also how the user ends the mode at any time.",
+            invocation.command(Keyword::Cancel.name())
+        );
     }
     text
 }

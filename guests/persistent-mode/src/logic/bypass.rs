@@ -6,7 +6,7 @@
 use omc_state::Pending;
 use omc_turn::Cause;
 
-use super::StopFacts;
+use super::{StopFacts, reason::CANCEL};
 
 /// Why the agent may stop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,12 +33,12 @@ impl Bypass {
         match self {
             Self::Turn(Cause::RateLimited) => Some(format!(
                 "[{} PAUSED - RATE LIMITED] The provider takes no more requests for now, so the agent may stop. It is \
-                 still on: send a message to go on later, or end it with /omc:cancel.",
+                 still on: send a message to go on later, or end it with {CANCEL}.",
                 holder.to_uppercase()
             )),
             Self::Turn(Cause::NotAuthorised) => Some(format!(
                 "[PERSISTENT MODE PAUSED - AUTHENTICATION ERROR] The provider refused the login, so the agent may stop. {holder} \
-                 is still on: log in again and send a message to go on, or end it with /omc:cancel."
+                 is still on: log in again and send a message to go on, or end it with {CANCEL}."
             )),
             _ => None,
         }

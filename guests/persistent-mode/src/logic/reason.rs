@@ -5,7 +5,7 @@
 
 use std::fmt::Write as _;
 
-use omc_state::{Critic, MAX_VERIFICATION_ATTEMPTS, Mode, Scope, ToolError, truncate_units};
+use omc_state::{Critic, Invocation, MAX_VERIFICATION_ATTEMPTS, Mode, Scope, ToolError, truncate_units};
 
 /// Longest quotation of a task or of an error, in UTF-16 units: what a state keeps of a prompt.
 const MAX_QUOTE_UNITS: usize = 500;
@@ -16,9 +16,18 @@ const MAX_NAME_UNITS: usize = 60;
 /// From this many failures of the same call another try is no use: the original's number.
 const RETRIES_BEFORE_CHANGE: u64 = 5;
 
-/// The line that says how to end, in the words of this installation and of the older plugin.
-const HOW_TO_END: &str = "When it is done and checked, end the mode with /omc:cancel (or /oh-my-claudecode:cancel); \
-     add --force if it will not end.";
+/// What stands in these texts for the command that ends a mode, alone and with the older plugin's beside it, until
+/// [`name_commands`]. Only we can write it: quotations have no control characters.
+pub(super) const CANCEL: &str = "\u{1}";
+const CANCEL_BY_ANY_NAME: &str = "\u{2}";
+
+/// The line that says how to end. Contains [`CANCEL_BY_ANY_NAME`].
+const HOW_TO_END: &str = "When it is done and checked, end the mode with \u{2}; add --force if it will not end.";
+
+/// A text with the commands as the agent understands them.
+pub(super) fn name_commands(text: &str, invocation: Invocation) -> String {
+    text.replace(CANCEL_BY_ANY_NAME, &invocation.cancel_by_any_name()).replace(CANCEL, &invocation.command("cancel"))
+}
 
 pub(super) fn ralph(iteration: u64, limit: u64, is_extended: bool, hint: Option<&str>, task: Option<&str>) -> String {
     let extended = if is_extended { "[RALPH LOOP - EXTENDED] " } else { "" };
@@ -131,14 +140,14 @@ const NEXT_FOR_TEAM: &str =
 pub(super) fn team_breaker(limit: u64) -> String {
     format!(
         "[TEAM PIPELINE CIRCUIT BREAKER] {limit} reminders in a few minutes did not move the team, so the agent may stop. \
-         The team is still on: send a message to go on, or end it with /omc:cancel."
+         The team is still on: send a message to go on, or end it with {CANCEL}."
     )
 }
 
 pub(super) fn skill(skill: &str, count: u64, limit: u64) -> String {
     format!(
         "[SKILL ACTIVE: {}] ({count}/{limit}) The skill is not finished. Go on with its next step; if it waits for the user, ask \
-         with the question tool. When it is done, say so by ending it with /omc:cancel (or /oh-my-claudecode:cancel).",
+         with the question tool. When it is done, say so by ending it with {CANCEL_BY_ANY_NAME}.",
         name(skill)
     )
 }
@@ -151,9 +160,16 @@ pub(super) fn ralph_hard_limit(cap: u64) -> String {
 }
 
 pub(super) fn autopilot(phase: Option<&str>, task: Option<&str>) -> String {
-    let phase = phase.map_or_else(|| "unspecified".to_owned(), name);
+    let (phase, next) = match phase {
+        Some(phase) => (name(phase), "Finish this phase, note the next one in the state and go on with it."),
+        None => (
+            "not noted yet".to_owned(),
+            "See which phase the work is in (expansion, planning, execution, qa or validation), note it in the state and go on \
+             with it.",
+        ),
+    };
     let head = format!("[AUTOPILOT - Phase: {phase}] The work is not finished. Keep working.");
-    compose(&head, task, "Finish this phase, note the next one in the state and go on with it.")
+    compose(&head, task, next)
 }
 
 pub(super) fn ralplan(count: u64, limit: u64, task: Option<&str>) -> String {
@@ -194,7 +210,7 @@ pub(super) fn exhausted(mode: Mode, limit: u64) -> String {
 pub(super) fn no_progress(limit: u64) -> String {
     format!(
         "[PERSISTENT MODE PAUSED - NO TOOL PROGRESS] The agent was sent on {limit} times in a row and used no tool, so it \
-         may stop. The mode goes on with the next tool call; /omc:cancel ends it."
+         may stop. The mode goes on with the next tool call; {CANCEL} ends it."
     )
 }
 

@@ -99,7 +99,7 @@ impl Case<'_> {
     }
 
     fn limit(&self, name: &str, default: u64) -> u64 {
-        self.state.fields().count(name).filter(|limit| *limit > 0).unwrap_or(default)
+        self.state.fields().limit(name).unwrap_or(default)
     }
 
     /// A refusal after which these members have these counts, and the rest is written too.

@@ -135,7 +135,7 @@ fn a_mode_holds_with_its_marker_and_counts() {
             "reinforcement_count",
             50,
         ),
-        ("P64", other(Mode::Autopilot, &json!({})), "[AUTOPILOT - Phase: unspecified]", "reinforcement_count", 1),
+        ("P64", other(Mode::Autopilot, &json!({})), "[AUTOPILOT - Phase: not noted yet]", "reinforcement_count", 1),
         (
             "P65",
             other(Mode::Autopilot, &json!({"phase": "qa", "reinforcement_count": 19})),
@@ -187,6 +187,46 @@ fn a_reason_says_the_task_and_how_to_end() {
     }
     let verdict = on_stop(&facts(), &session([ralph(&json!({"prompt": null}))]), now());
     assert!(!verdict.refusal.expect("held").contains("Task:"));
+}
+
+#[test]
+fn each_agent_reads_its_own_command_and_quotations_stay_as_they_are() {
+    let skill = json!({
+        "active": true, "skill_name": "deep-interview", "session_id": "s1", "started_at": ago(10 * MINUTE),
+        "last_checked_at": ago(MINUTE), "reinforcement_count": 0, "max_reinforcements": 10, "stale_ttl_ms": 1_800_000,
+    });
+    // The last two would be taken for ours if they were not taken out.
+    let quoting = || session([ralph(&json!({"prompt": "explain /omc:cancel \u{1}\u{2}"}))]);
+    let team = json!({"phase": "team-exec"});
+    for invocation in [Invocation::Slash, Invocation::Dollar] {
+        let on_stop =
+            |facts: StopFacts, state: &SessionState| on_stop(&StopFacts { invocation, ..facts }, state, now());
+        let refused = |state: &SessionState| on_stop(facts(), state).refusal.expect("held");
+        let said = |facts: StopFacts, state: &SessionState| on_stop(facts, state).message.expect("let go with a word");
+
+        let end = format!("end the mode with {}; add --force", invocation.cancel_by_any_name());
+        let reason = refused(&quoting());
+        assert!(reason.contains(&end) && reason.contains("\nTask: explain /omc:cancel\n"), "{reason}");
+        let review = refused(&with_prd(&[("US-1", true)], Verification::default()));
+        let skill = refused(&SessionState { skills: ledger_of(skill.clone()), ..session([]) });
+        assert!(
+            review.contains(&end) && skill.contains(&format!("ending it with {}.", invocation.cancel_by_any_name()))
+        );
+
+        let no_progress = SessionState { refusals_without_tool: DEFAULT_REFUSALS_WITHOUT_TOOL, ..quoting() };
+        let stuck_team = SessionState { team_refusals: 20, ..session([other(Mode::Team, &team)]) };
+        let messages = [
+            said(because("429"), &quoting()),
+            said(because("401"), &quoting()),
+            said(facts(), &no_progress),
+            said(facts(), &stuck_team),
+        ];
+        let command = invocation.command("cancel");
+        for text in messages.iter().chain([&review, &skill]) {
+            assert!(text.contains(&command) && !text.contains(['\u{1}', '\u{2}']), "{text:?}");
+            assert!(invocation == Invocation::Slash || !text.contains(":cancel"), "{text}");
+        }
+    }
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! Writing pages: new ones, and what is added to a page that is there. Nothing that a page says is ever replaced.
 
+use super::links::{Titles, names};
 use super::{MAX_TITLE_UNITS, Page, distinct_slug, folded, slug};
 use crate::{Area, Error, Locker, Store, Timestamp, one_line};
 
@@ -42,7 +43,8 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// [`Error::Exists`] if there must be no such page, or what keeps a file from being read or written.
+    /// [`Error::Exists`] if there must be no such page, [`Error::Reserved`] if its file would be the wiki's own, or what keeps a file
+    /// from being read or written.
     pub fn ingest<L: Locker>(
         &self,
         locker: &L,
@@ -52,13 +54,14 @@ impl Store {
     ) -> Result<Ingested, Error> {
         self.locked_in(locker, Area::Wiki, |store| {
             let file = store.file_for(knowledge.title)?;
+            super::check_page_file(&file)?;
             let known = store.read_text(&super::path_of(&file))?;
             let is_new = known.is_none();
             if !is_new && only_new {
                 return Err(Error::Exists { path: super::path_of(&file) });
             }
             // Somebody's own file without front matter gets one, and loses nothing.
-            let page = match known.as_deref().map(|text| (Page::parse(text), text)) {
+            let mut page = match known.as_deref().map(|text| (Page::parse(text), text)) {
                 None => new_page(knowledge, now),
                 Some((Some(page), _)) => extended(page, knowledge, now),
                 Some((None, text)) => {
@@ -67,6 +70,10 @@ impl Store {
                     extended(page, knowledge, now)
                 }
             };
+            let pages = store.wiki_pages();
+            let others = pages.iter().filter(|(other, _)| *other != file).map(|(file, page)| (file.as_str(), page));
+            let titles = Titles::of(others.chain([(file.as_str(), &page)]));
+            update_links(&mut page, &titles);
             store.write_page(&file, &page)?;
             let (operation, what) =
                 if only_new { ("add", "added") } else { ("ingest", if is_new { "added" } else { "extended" }) };
@@ -95,7 +102,8 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// [`Error::NotPlain`] for a name that no page may have, or what keeps a file from being removed or written.
+    /// [`Error::Reserved`] or [`Error::NoPageName`] for a name that no page may have, or what keeps a file from being removed or
+    /// written.
     pub fn delete_page<L: Locker>(&self, locker: &L, file: &str, now: Timestamp) -> Result<bool, Error> {
         self.locked_in(locker, Area::Wiki, |store| {
             let was_there = super::is_page_file(file) && store.exists(&super::path_of(file));
@@ -129,31 +137,30 @@ fn extended(mut page: Page, knowledge: &Knowledge<'_>, now: Timestamp) -> Page {
     page
 }
 
-/// Joins tags, sources and links with those of the page.
+/// Joins tags and sources with those of the page.
 fn join(page: &mut Page, knowledge: &Knowledge<'_>) {
-    let links = links(page.body());
-    for (member, new) in [("tags", knowledge.tags), ("sources", knowledge.sources), ("links", &links)] {
-        let mut items = page.list(member);
-        for item in new {
-            if !items.contains(item) {
-                items.push(item.clone());
-            }
-        }
-        page.set_list(member, &items.iter().map(String::as_str).collect::<Vec<_>>());
+    for (member, new) in [("tags", knowledge.tags), ("sources", knowledge.sources)] {
+        add(page, member, page.list(member), new);
     }
 }
 
-/// File names of the pages that a text links to.
-pub(super) fn links(text: &str) -> Vec<String> {
-    let mut files: Vec<String> = Vec::new();
-    for piece in text.split("[[").skip(1) {
-        let Some((name, _)) = piece.split_once("]]") else { continue };
-        let file = slug(name);
-        if !name.trim().is_empty() && !name.contains('\n') && !files.contains(&file) {
-            files.push(file);
+/// Joins the links of a text with those that the page names, which may have been written before a page of the title was there.
+fn update_links(page: &mut Page, titles: &Titles) {
+    let names = names(page.body());
+    let mut known = page.list("links");
+    known.retain(|file| !names.iter().any(|name| slug(name) == *file));
+    let files: Vec<_> = names.iter().map(|name| titles.file_of(name)).collect();
+    add(page, "links", known, &files);
+}
+
+/// Sets a list to what is known and what is new.
+fn add(page: &mut Page, member: &str, mut items: Vec<String>, new: &[String]) {
+    for item in new {
+        if !items.contains(item) {
+            items.push(item.clone());
         }
     }
-    files
+    page.set_list(member, &items.iter().map(String::as_str).collect::<Vec<_>>());
 }
 
 #[cfg(test)]
@@ -200,8 +207,13 @@ mod tests {
         assert!(index.contains("- [Retry policy](retry-policy.md) — Three times."), "{index}");
         assert!(store.delete_page(&&locker, "retry-policy.md", now()).expect("removed"));
         assert!(!store.delete_page(&&locker, "retry-policy.md", now()).expect("nothing"));
-        for reserved in ["index.md", "log.md", "environment.md", "../x.md"] {
-            assert!(store.delete_page(&&locker, reserved, now()).is_err(), "{reserved}");
+        assert!(matches!(store.delete_page(&&locker, "../x.md", now()), Err(Error::NoPageName { .. })));
+        for (reserved, title) in [("index.md", "Index"), ("log.md", " LOG! "), ("environment.md", "environment")] {
+            assert!(matches!(store.delete_page(&&locker, reserved, now()), Err(Error::Reserved { .. })), "{reserved}");
+            for only_new in [false, true] {
+                let refused = store.ingest(&&locker, &knowledge(title, "x"), only_new, now()).expect_err(title);
+                assert!(refused.to_string().contains(&format!("`wiki/{reserved}` is the wiki's own")), "{refused}");
+            }
         }
         assert!(fs::read_to_string(folder.path().join("wiki/log.md")).expect("a log").contains("] delete\n"));
     }
@@ -236,6 +248,24 @@ mod tests {
         assert_eq!((file("C", true), file("C++", true) == "c.md"), ("c.md".to_owned(), false));
         assert_eq!(file("Retry policy", true), file("retry-policy", false));
         assert!(!store.read_page("t.md").expect("a page").body().contains("Été"));
+    }
+
+    #[test]
+    fn links_are_noted_by_the_title_that_they_name() {
+        let (folder, store) = store();
+        let ingest = |title: &str, content: &str| {
+            store.ingest(&&ThreadLocker::default(), &knowledge(title, content), false, now()).expect("written").file
+        };
+        ingest("T", "[[Été]], [[retry-POLICY]] and [[Nowhere yet]]");
+        let links = || store.read_page("t.md").expect("a page").list("links");
+        assert_eq!(links(), ["t.md", "retry-policy.md", "nowhere-yet.md"], "nobody knows better yet");
+        let other = ingest("Été", "[[été]] is [[T]]");
+        assert_eq!(store.read_page(&other).expect("a page").list("links"), [other.clone(), "t.md".to_owned()]);
+        plant(&folder, "wiki/old-name.md", "---\ntitle: Retry policy\n---\n");
+        let broken = |at: usize| store.lint_wiki(now()).into_iter().filter(|found| found.kind == "broken-ref").nth(at);
+        assert!(broken(0).is_some_and(|found| found.text.contains("nowhere-yet.md")) && broken(1).is_none());
+        ingest("T", "more");
+        assert_eq!(links(), [other.as_str(), "old-name.md", "nowhere-yet.md"]);
     }
 
     #[test]

@@ -2,7 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Page, edit::links};
+use super::{
+    Page,
+    links::{Titles, names},
+    slug,
+};
 use crate::{Store, Timestamp};
 
 /// Age from which a page may no longer be true, in milliseconds: 30 days.
@@ -51,13 +55,14 @@ impl Store {
     pub fn lint_wiki(&self, now: Timestamp) -> Vec<Finding> {
         let pages = self.wiki_pages();
         let files: BTreeSet<_> = pages.iter().map(|(file, _)| file.as_str()).collect();
-        let linked: BTreeSet<_> = pages.iter().flat_map(|(_, page)| targets(page)).collect();
+        let titles = Titles::of(pages.iter().map(|(file, page)| (file.as_str(), page)));
+        let linked: BTreeSet<_> = pages.iter().flat_map(|(_, page)| targets(page, &titles)).collect();
         let mut findings = Vec::new();
         for (file, page) in &pages {
             let mut find = |severity, kind, text: String| {
                 findings.push(Finding { severity, file: file.clone(), kind, text });
             };
-            for target in targets(page).difference(&files.iter().map(|file| (*file).to_owned()).collect()) {
+            for target in targets(page, &titles).difference(&files.iter().map(|file| (*file).to_owned()).collect()) {
                 find(Severity::Error, "broken-ref", format!("it links to `{target}`, which is not there"));
             }
             if page.updated().is_some_and(|updated| now.ms_since(updated) > STALE_MS) {
@@ -79,9 +84,12 @@ impl Store {
     }
 }
 
-/// The file names that a page links to, in its text and in its front matter.
-fn targets(page: &Page) -> BTreeSet<String> {
-    links(page.body()).into_iter().chain(page.list("links")).collect()
+/// The file names that a page links to, in its text and in its front matter. What the latter says about a link of the text is left
+/// out: it was true when the page was written.
+fn targets(page: &Page, titles: &Titles) -> BTreeSet<String> {
+    let names = names(page.body());
+    let others = page.list("links").into_iter().filter(|file| !names.iter().any(|name| slug(name) == *file));
+    names.iter().map(|name| titles.file_of(name)).chain(others).collect()
 }
 
 /// Pages about the same thing, by the first two words of their names, that are filed or trusted differently.

@@ -9,11 +9,12 @@ use serde_json::Value;
 
 use super::{Finding, Mend, Patient};
 use crate::audit;
-use crate::capability::{OmcDir, Status};
+use crate::capability::Status;
 use crate::config::paths::SYSTEM_CONFIG_FILE;
 use crate::config::{Settings, StateRoot};
 use crate::registry::{Guest, PrivateDir, Registry};
 use crate::setup::bundle::COMPANIONS;
+use crate::surroundings::project_dir;
 
 /// Faults that are told of: those of the last day.
 const RECENT: Duration = Duration::from_hours(24);
@@ -175,7 +176,7 @@ pub(super) fn project(patient: &Patient<'_>) -> Vec<Finding> {
         problems.map(|problem| Finding::problem(problem.to_string(), "see docs/configuration.md")).collect();
     let omc = root.omc_parent.join(&root.omc_name);
     let shown = omc.display();
-    if let Status::Refused(why) = OmcDir::find(&root.omc_parent, &root.omc_name.to_string_lossy()).status() {
+    if let Status::Refused(why) = project_dir(&root).status() {
         let fix = format!("look at `{shown}`, and move it away if you did not put it there");
         findings.push(Finding::problem(format!("guests do not get `{shown}`: {why}"), fix));
         return findings;

@@ -4,16 +4,19 @@
 //! thread of its own, and if that panics or is late, the answer is silence (or what a required guest's failure means) and the
 //! trail says so.
 
+use std::ffi::OsStr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc;
 use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use serde_json::{Map, Value};
+
 use crate::audit::{self, About, Record};
 use crate::capability::conditions::Conditions;
 use crate::capability::session_environment;
-use crate::config::{DenyChannel, Env, Paths};
+use crate::config::{DenyChannel, Env, EnvVars, Paths};
 use crate::input::{self, Input, Unreadable};
 use crate::policy::{self, Grants};
 use crate::protocol::contract::{self, Carry};
@@ -85,7 +88,7 @@ pub fn handle(agent: Option<&str>, began: Instant, complaint: Option<&str>) -> A
         Err(Unreadable { fault, partial }) => (partial, Some(fault), false),
     };
     let dialect = dialect::resolve(agent, &payload, &|name| std::env::var_os(name).is_some());
-    let event = Arc::new(dialect.decode(payload));
+    let event = Arc::new(decode(dialect, payload, &env));
 
     let mut notes = Vec::new();
     notes.extend(complaint.map(|complaint| format!("wrong arguments: {complaint}")));
@@ -128,6 +131,15 @@ pub fn handle(agent: Option<&str>, began: Instant, complaint: Option<&str>) -> A
         reply: standby.get().cloned().unwrap_or_else(|| dialect.silent(&event)),
         merged: None,
         trail: Trail::new(About::event(&event, None), None, notes),
+    }
+}
+
+/// The event that the agent means, with the session that the environment names where the payload names none.
+pub(crate) fn decode(dialect: &dyn Dialect, payload: Map<String, Value>, env: &Env) -> Event {
+    let event = dialect.decode(payload);
+    match env.get(EnvVars::OMC_SESSION_ID).and_then(OsStr::to_str) {
+        Some(session) => event.with_session(session),
+        None => event,
     }
 }
 

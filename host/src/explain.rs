@@ -91,7 +91,7 @@ pub(crate) fn explain(
     notes: Vec<String>,
 ) -> std::io::Result<Explanation> {
     let dialect = dialect::resolve(agent, &payload, &|name| std::env::var_os(name).is_some());
-    let event = Arc::new(dialect.decode(payload));
+    let event = Arc::new(dispatch::decode(dialect, payload, env));
     let mut surroundings = Surroundings::find(&event, env);
     let guests = considered(&event, &surroundings);
     let copies = Copies::take(&mut surroundings)?;
@@ -226,11 +226,13 @@ mod tests {
             (guest.called, guest.why)
         };
         let tool = json!({"hook_event_name": "PreToolUse", "tool_name": "Bash"});
+        let edit = json!({"hook_event_name": "PermissionRequest", "tool_name": "Edit"});
         let prompt = json!({"hook_event_name": "UserPromptSubmit", "prompt": "hello"});
 
         let cases = [
             (&tool, "keyword-detector", None, false, "it does not want pre-tool-use"),
-            (&tool, "persistent-mode", None, false, "match `Skill|SlashCommand`, and this is `Bash`"),
+            (&tool, "persistent-mode", None, false, "none of its conditions holds"),
+            (&edit, "permission-handler", None, false, "match `Bash|proxy_Bash`, and this is `Edit`"),
             (&prompt, "keyword-detector", None, true, "it wants every user-prompt-submit, at "),
             (&prompt, "keyword-detector", Some(("DISABLE_OMC", "1")), false, "DISABLE_OMC or OMC_SKIP_HOOKS"),
             (&prompt, "keyword-detector", Some(("OMC_SKIP_HOOKS", "keyword-detector")), false, "OMC_SKIP_HOOKS"),

@@ -27,16 +27,19 @@ pub(crate) enum Subject {
 /// Tools of an agent by their names.
 type Row = (&'static [&'static str], ToolKind, Subject);
 
+/// The member of Claude Code's tools for one file, and another spelling that hooks of the original accept.
+const FILE: &[&str] = &["file_path", "filePath"];
+
 /// Claude Code's tools. Those that are not here do nothing that guests could judge by paths or commands.
 const CLAUDE: &[Row] = &[
     (&["Bash", "PowerShell", "Monitor"], ToolKind::Execute, Subject::Command),
-    (&["Read"], ToolKind::Read, Subject::Files(&["file_path"], Operation::Read)),
+    (&["Read"], ToolKind::Read, Subject::Files(FILE, Operation::Read)),
     (&["NotebookRead"], ToolKind::Read, Subject::Files(&["notebook_path"], Operation::Read)),
     (&["LSP"], ToolKind::Read, Subject::Files(&["filePath"], Operation::Read)),
     (&["Glob"], ToolKind::Read, Subject::Search { folder: &["path"], pattern: Some("pattern") }),
     (&["Grep", "LS"], ToolKind::Read, Subject::Search { folder: &["path"], pattern: None }),
-    (&["Write"], ToolKind::Write, Subject::Files(&["file_path"], Operation::Write)),
-    (&["Edit", "MultiEdit"], ToolKind::Edit, Subject::Files(&["file_path"], Operation::Edit)),
+    (&["Write"], ToolKind::Write, Subject::Files(FILE, Operation::Write)),
+    (&["Edit", "MultiEdit"], ToolKind::Edit, Subject::Files(FILE, Operation::Edit)),
     (&["NotebookEdit"], ToolKind::Edit, Subject::Files(&["notebook_path"], Operation::Edit)),
     (&["WebFetch", "WebSearch"], ToolKind::Network, Subject::Nothing),
     (&["Task", "Agent", "SendMessage"], ToolKind::Agent, Subject::Nothing),

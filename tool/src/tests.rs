@@ -71,6 +71,7 @@ fn paths_are_absolute_and_without_detours() {
     for (name, input, expected) in [
         ("Read", json!({ "file_path": "/p/a.rs" }), "/p/a.rs"),
         ("Read", json!({ "file_path": "a.rs" }), "/p/sub/a.rs"),
+        ("Read", json!({ "filePath": "a.rs" }), "/p/sub/a.rs"),
         ("Read", json!({ "file_path": "./x/../../a.rs" }), "/p/a.rs"),
         ("Read", json!({ "file_path": "/../../etc/passwd" }), "/etc/passwd"),
         ("Read", json!({ "file_path": "/p//a/./b/" }), "/p/a/b"),

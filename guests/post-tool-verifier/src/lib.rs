@@ -110,6 +110,7 @@ impl After<'_> {
         let count = self.count(tool);
         let mut texts: Vec<String> = match tool {
             "Task" => self.agent(count),
+            "TaskCreate" | "TaskUpdate" => self.task_list(),
             "TaskOutput" => self.background_output(),
             "Edit" | "apply_patch" => self.change(notes::EDIT_FAILED, notes::EDITED).into_iter().collect(),
             "Write" => self.change(notes::WRITE_FAILED, notes::WRITTEN).into_iter().collect(),
@@ -168,9 +169,18 @@ impl After<'_> {
             None
         };
         let long = (length > limit.unwrap_or(notes::DEFAULT_ANALYSIS_CHARS)).then(|| notes::long_answer(length));
-        let counts = self.session.as_ref().map(|session| self.store.read_subagents(session).counts());
-        let agents = counts.and_then(|counts| notes::agents(&counts, self.quiet >= 2));
-        [first, long, agents].into_iter().flatten().collect()
+        [first, long, self.agent_counts()].into_iter().flatten().collect()
+    }
+
+    /// What the model writes into its list of tasks are its own words, and who plans them wants to know who is at work.
+    fn task_list(&self) -> Vec<String> {
+        self.remember(&self.event.tool_result().unwrap_or_default());
+        self.agent_counts().into_iter().collect()
+    }
+
+    fn agent_counts(&self) -> Option<String> {
+        let counts = self.store.read_subagents(self.session.as_ref()?).counts();
+        notes::agents(&counts, self.quiet >= 2)
     }
 
     fn background_output(&self) -> Vec<String> {
@@ -223,9 +233,11 @@ impl After<'_> {
     fn nothing_found(&self, note: Routine, is_nothing: fn(&str) -> bool) -> Vec<String> {
         /// Longest text that says that there is nothing, in bytes.
         const LONGEST: usize = 400;
-        let Some(output) = self.event.tool_result().filter(|output| output.len() <= LONGEST) else { return Vec::new() };
-        let found = is_nothing(&output.trim().to_lowercase());
-        found.then(|| self.routine(note)).flatten().into_iter().collect()
+        let says_so = || {
+            let output = self.event.tool_result().filter(|output| output.len() <= LONGEST);
+            output.is_some_and(|output| is_nothing(&output.trim().to_lowercase()))
+        };
+        (payload::is_empty_search(self.event) || says_so()).then(|| self.routine(note)).flatten().into_iter().collect()
     }
 
     fn fill(&self) -> Option<String> {

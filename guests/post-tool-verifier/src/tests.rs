@@ -106,6 +106,10 @@ fn a_changed_file_is_not_judged_by_its_contents() {
         ),
         ("Edit", json!({"filePath": "/a", "structuredPatch": [], "error": "changed on disk"}), true),
         ("Edit", json!({"filePath": "/a", "error": null, "errors": []}), false),
+        ("Edit", json!({"result": {"error": "changed on disk"}}), true),
+        ("Write", json!({"writeFailed": true}), true),
+        ("Write", json!({"a": {"b": {"c": {"d": {"error": "too deep"}}}}}), false),
+        ("Write", json!({"failCount": 0, "error": " ", "result": {"errors": []}}), false),
         ("Edit", json!("error: String to replace not found in file"), true),
         ("Write", json!("EACCES: permission denied, open '/x'"), true),
         ("Write", json!("File created successfully at: /b"), false),
@@ -220,6 +224,11 @@ fn an_agents_result_comes_with_the_counts_of_all_agents() {
     let task = json!({"tool_name": "Task", "tool_response": "done"});
     assert_eq!(say(&omc, &task), "Running: 1 [executor] | Completed: 2 | Failed: 1");
     assert_eq!(said(&world(&omc, &task).with_env("OMC_QUIET", "2").call::<PostToolVerifier>()), "Failed: 1");
+    for tool in ["TaskCreate", "TaskUpdate"] {
+        let listed = json!({"tool_name": tool, "tool_response": "Task #1: <remember>CI needs Java 21</remember>"});
+        assert_eq!(say(&omc, &listed), "Running: 1 [executor] | Completed: 2 | Failed: 1", "{tool}");
+    }
+    assert_eq!(notepad(&omc).matches("CI needs Java 21").count(), 1);
 }
 
 #[test]
@@ -227,6 +236,11 @@ fn other_results_have_their_notes() {
     for (tool, response, spoken) in [
         ("Task", json!("error: unknown agent"), notes::AGENT_FAILED),
         ("Task", json!("Async agent launched successfully."), notes::AGENT_IN_BACKGROUND.text),
+        (
+            "Agent",
+            json!({"isAsync": true, "status": "async_launched", "agentId": "a1"}),
+            notes::AGENT_IN_BACKGROUND.text,
+        ),
         ("Task", json!(format!("Report. {} We failed to find x.", "word ".repeat(200))), ""),
         ("TaskOutput", json!("a\nb\n\nc"), "TaskOutput summary: a | b | c"),
         ("TodoWrite", json!("created"), notes::TODO_NEW.text),
@@ -234,6 +248,17 @@ fn other_results_have_their_notes() {
         ("TodoWrite", json!({"newTodos": [{"status": "in_progress"}]}), notes::TODO_DOING.text),
         ("Grep", json!("No matches found"), notes::GREP_NONE.text),
         ("Grep", json!("0"), notes::GREP_NONE.text),
+        ("Grep", json!({"mode": "files_with_matches", "numFiles": 0, "filenames": []}), notes::GREP_NONE.text),
+        (
+            "Grep",
+            json!({"mode": "content", "numFiles": 0, "filenames": [], "content": "", "numLines": 0}),
+            notes::GREP_NONE.text,
+        ),
+        ("Grep", json!({"mode": "content", "numFiles": 0, "filenames": [], "content": "a.ts:1:x", "numLines": 1}), ""),
+        ("Grep", json!({"mode": "count", "numFiles": 0, "filenames": [], "numMatches": 2}), ""),
+        ("Grep", json!({"filenames": []}), ""),
+        ("Glob", json!({"durationMs": 3, "numFiles": 0, "filenames": [], "truncated": false}), notes::GLOB_NONE.text),
+        ("Glob", json!({"durationMs": 3, "numFiles": 1, "filenames": ["a.ts"], "truncated": false}), ""),
         ("Grep", json!("No files found"), ""),
         ("Glob", json!("No files found"), notes::GLOB_NONE.text),
         ("Glob", json!(""), notes::GLOB_NONE.text),

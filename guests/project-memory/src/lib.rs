@@ -117,7 +117,7 @@ fn learn(event: &Event<'_>, store: &Store, now: Timestamp) {
     let lesson = match event.tool_kind() {
         Some(ToolKind::Execute) => learn::Lesson {
             notes: event.tool_result().map(|output| learn::hints(&output)).unwrap_or_default(),
-            commands: if event.tool_failed() == Some(true) || event.tool_interrupted() {
+            commands: if has_failed(event) {
                 Vec::new()
             } else {
                 event.tool_command().map(|command| learn::commands(&command)).unwrap_or_default()
@@ -132,6 +132,13 @@ fn learn(event: &Event<'_>, store: &Store, now: Timestamp) {
     if !lesson.is_empty() {
         report(store.change_memory(&state_lock::acquire, Occasion::Tool, |memory| lesson.teach(memory, now)));
     }
+}
+
+/// Whether a command did not reach its end, or ended with an error, as far as the event or what was printed tells.
+fn has_failed(event: &Event<'_>) -> bool {
+    event.tool_failed() == Some(true)
+        || event.tool_interrupted()
+        || event.tool_result().is_some_and(|output| learn::tells_of_failure(&output))
 }
 
 /// The paths below the project's root that the tool was given.

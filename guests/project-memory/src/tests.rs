@@ -106,13 +106,18 @@ fn results_teach_in_both_shapes_and_a_failure_teaches_no_command() {
         assert_eq!(memory(&omc).command(omc_state::project_memory::Command::Test), Some("pytest -q"));
     }
     let omc = scanned();
-    let interrupted = json!({"stdout": "", "stderr": "", "interrupted": true});
-    event(
-        &omc,
-        "post-tool-use",
-        &json!({"tool_name": "Bash", "tool_input": {"command": "pytest"}, "tool_response": interrupted}),
-    );
-    assert_eq!(memory(&omc).command(omc_state::project_memory::Command::Test), None);
+    for response in [
+        json!({"stdout": "", "stderr": "", "interrupted": true}),
+        json!("Error: Exit code 1\n1 failed"),
+        json!({"stdout": "make: *** [test] Error 2\nexit status 2\n", "stderr": ""}),
+    ] {
+        event(
+            &omc,
+            "post-tool-use",
+            &json!({"tool_name": "Bash", "tool_input": {"command": "pytest"}, "tool_response": response}),
+        );
+        assert_eq!(memory(&omc).command(omc_state::project_memory::Command::Test), None, "{response}");
+    }
 }
 
 #[test]

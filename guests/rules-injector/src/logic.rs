@@ -62,13 +62,16 @@ impl Rule {
     }
 }
 
-/// As many of the rules as fit, in their order, and how many these are. The first is always shown.
+/// As many of the rules as fit, in their order, and how many these are. The first is always shown; if some are left over, the
+/// text says so.
 pub fn show<'a>(rules: impl Iterator<Item = &'a Rule>) -> (usize, String) {
+    const MORE: &str = "\n\n[More rules apply to this file; they come with the next call that concerns it.]";
     let mut all = String::new();
     let mut count = 0;
     for rule in rules {
         let text = rule.shown();
-        if count > 0 && units(&all) + units(&text) + 2 > MAX_TOTAL_UNITS {
+        if count > 0 && units(&all) + units(&text) + units(MORE) + 2 > MAX_TOTAL_UNITS {
+            all.push_str(MORE);
             break;
         }
         if count > 0 {
@@ -151,6 +154,11 @@ mod tests {
         let (count, text) = show([&long, &long, &long].into_iter());
         assert_eq!(count, 2);
         assert!(units(&text) <= MAX_TOTAL_UNITS && text.contains("read the file for the rest"));
+        assert!(
+            text.ends_with("[More rules apply to this file; they come with the next call that concerns it.]"),
+            "{text}"
+        );
+        assert!(!show([&long, &long].into_iter()).1.contains("More rules"));
         let (_, text) = show(std::iter::once(&rule("x\u{202e}y\u{7}z".into(), true)));
         assert_eq!(
             text,

@@ -1,8 +1,8 @@
 //! Tells a session what it left behind, and notes that it began.
 //!
 //! At every start the guest notes the time of the first one, which the summary at the end counts from, and gives the model back
-//! what it cannot know: the modes that are on, the priority context of the notepad, how much is left to do, and after a
-//! compaction where the plans' wisdom lies. Old working memory, dead sessions and old checkpoints go on the way.
+//! what it cannot know: the modes that are on, the priority context of the notepad, how much is left to do, after a
+//! compaction where the plans' wisdom lies, and how to name models where the usual names may be unknown. Old working memory, dead sessions and old checkpoints go on the way.
 //!
 //! Without a usable session id no state is read or written; notes and to-do lists belong to the project and are told all the
 //! same. What cannot be read or written is logged and left out.
@@ -13,8 +13,8 @@ use std::time::SystemTime;
 
 use omc_bare as _;
 use omc_guest::project_files::{self, Root};
-use omc_guest::{Decision, Effects, Error, Event, EventKind, Guest, log, state_lock};
-use omc_state::{Invocation, Mode, ModeState, SessionId, Store, Timestamp, Todos, notepad};
+use omc_guest::{Decision, Effects, Error, Event, EventKind, Guest, environment, log, settings, state_lock};
+use omc_state::{Invocation, Mode, ModeState, SessionId, Store, Timestamp, Todos, notepad, provider::Provider};
 
 use logic::{Facts, compose};
 
@@ -27,7 +27,11 @@ omc_guest::export!(SessionStart, {
     "subscriptions": [{"event": "session-start", "order": 100}],
     "requests": [
         {"capability": "omc", "scope": ["rw:/omc"], "reason": "notes the start, drops old notes from the notepad, removes dead sessions and old records"},
-        {"capability": "read", "scope": ["project:.claude/todos.json"], "reason": "counts what is left to do in the agent's own list"}
+        {"capability": "read", "scope": ["project:.claude/todos.json"], "reason": "counts what is left to do in the agent's own list"},
+        {"capability": "env", "scope": [
+            "OMC_ROUTING_FORCE_INHERIT", "CLAUDE_MODEL", "ANTHROPIC_MODEL", "CLAUDE_CODE_USE_BEDROCK", "CLAUDE_CODE_USE_VERTEX",
+            "ANTHROPIC_BASE_URL"
+        ], "reason": "tells the model if the session's provider has its own names for models"}
     ]
 });
 
@@ -46,8 +50,13 @@ impl Guest for SessionStart {
         report("old notes stay", store.prune_notepad(&state_lock::acquire, notepad::WORKING_DAYS, now));
 
         let source = event.source().unwrap_or_default();
-        let invocation = Invocation::of_agent(&event.agent());
-        let facts = Facts { invocation, ..gather(&store, session.as_ref(), &source, now) };
+        let agent = event.agent();
+        let facts = Facts {
+            invocation: Invocation::of_agent(&agent),
+            // Only Claude Code's calls name models by tiers.
+            has_own_models: agent == "claude" && has_own_models(),
+            ..gather(&store, session.as_ref(), &source, now)
+        };
         if let Some(text) = compose(&facts) {
             effects.add_context(&text)?;
         }
@@ -75,6 +84,18 @@ fn gather(store: &Store, session: Option<&SessionId>, source: &str, now: Timesta
             .and_then(|session| store.latest_checkpoint(session)?.wisdom_path()),
         ..Facts::default()
     }
+}
+
+/// Whether the session's provider has its own names for models, or the user said that subagents must not name theirs.
+fn has_own_models() -> bool {
+    let env = |name: &str| environment::get(name);
+    let provider = Provider::new(&env);
+    provider.forced().unwrap_or_else(|| {
+        provider.is_bedrock()
+            || provider.is_vertex()
+            || provider.is_elsewhere()
+            || settings::get("routing.forceInherit").unwrap_or(false)
+    })
 }
 
 /// The agent's own to-do list.

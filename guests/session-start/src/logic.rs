@@ -1,7 +1,7 @@
 //! What a session is told at its start: a pure function of what its files say.
 //!
-//! Most important first: modes, then priority notes, then open tasks. Everything is under one budget, and a part that does not fit
-//! is cut inside, so that its end tag is always there. Markers are fixed: people and other hooks look for them.
+//! Most important first: the provider, modes, then priority notes, then open tasks. Everything is under one budget, and a part
+//! that does not fit is cut inside, so that its end tag is always there. Markers are fixed: people and other hooks look for them.
 
 use omc_state::{Invocation, Mode, ModeState, Timestamp, inert, one_line, truncate_units, units};
 
@@ -25,6 +25,8 @@ const MIN_PIECE_UNITS: usize = 120;
 pub struct Facts {
     /// The conversation goes on after it was compacted.
     pub is_compacted: bool,
+    /// The session's provider has names of its own for models.
+    pub has_own_models: bool,
     /// How the agent is told to use a skill.
     pub invocation: Invocation,
     /// The session's modes that are on.
@@ -57,6 +59,13 @@ struct Part {
 /// What the model is told; absent if there is nothing to tell.
 pub fn compose(facts: &Facts) -> Option<String> {
     let mut parts = Vec::new();
+    if facts.has_own_models {
+        parts.push(Part {
+            before: "<system-reminder>\n".to_owned(),
+            body: ROUTING.to_owned(),
+            after: "\n</system-reminder>",
+        });
+    }
     for mode in SHOWN_FIRST.iter().chain(Mode::ALL.iter().filter(|mode| !SHOWN_FIRST.contains(mode))) {
         if let Some((_, state)) = facts.modes.iter().find(|(found, _)| found == mode) {
             parts.push(restored(*mode, state, facts));
@@ -94,6 +103,13 @@ pub fn compose(facts: &Facts) -> Option<String> {
     }
     (!parts.is_empty()).then(|| assemble(&parts))
 }
+
+/// What to heed with models on a provider that has its own names for them. The first line is the original's.
+const ROUTING: &str = "[MODEL ROUTING OVERRIDE — NON-STANDARD PROVIDER DETECTED]\n\
+    The usual names of models may be unknown to this session's provider. On Task and Agent calls, name a model only by its tier: \
+    sonnet, opus, haiku or fable. Which model that is here, ANTHROPIC_DEFAULT_*_MODEL, CLAUDE_CODE_BEDROCK_*_MODEL and \
+    OMC_SUBAGENT_MODEL say; a tier that cannot be resolved is denied. If the session's own model ends in [1m], every such call \
+    needs a model: subagents cannot inherit it.";
 
 /// The order of the modes in the text; others come after them.
 const SHOWN_FIRST: [Mode; 3] = [Mode::Autopilot, Mode::Ultrawork, Mode::Ralph];
@@ -264,6 +280,19 @@ mod tests {
     }
 
     #[test]
+    fn what_a_provider_of_its_own_needs_comes_first() {
+        let ralph = (Mode::Ralph, state(json!({"prompt": "port it"})));
+        let facts = Facts { has_own_models: true, modes: vec![ralph], ..Facts::default() };
+        let text = compose(&facts).expect("something");
+        assert!(text.starts_with("<system-reminder>\n[MODEL ROUTING OVERRIDE"), "{text}");
+        for expected in
+            ["sonnet, opus, haiku or fable", "OMC_SUBAGENT_MODEL", "[1m]", "denied.", "[RALPH LOOP RESTORED]"]
+        {
+            assert!(text.contains(expected), "{expected} in {text}");
+        }
+    }
+
+    #[test]
     fn nothing_is_said_about_nothing() {
         assert_eq!(compose(&Facts::default()), None);
     }
@@ -281,10 +310,12 @@ mod tests {
             open_todos: 4,
             wisdom_path: Some("state/checkpoints/wisdom-x.md".to_owned()),
             is_compacted: true,
+            has_own_models: true,
             invocation: Invocation::Slash,
         };
         let text = compose(&facts).expect("something");
         let markers = [
+            "[MODEL ROUTING",
             "[ULTRAWORK",
             "[RALPH",
             "[TEAM",

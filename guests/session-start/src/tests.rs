@@ -156,3 +156,43 @@ fn other_events_are_none_of_its_business() {
         .call::<SessionStart>();
     assert_eq!(context(&outcome), "");
 }
+
+#[test]
+fn a_provider_with_its_own_names_is_announced_to_the_agent_that_names_models() {
+    for (env, setting, agent, announced) in [
+        (vec![], false, "claude", false),
+        (vec![], true, "claude", true),
+        (vec![("CLAUDE_CODE_USE_BEDROCK", "1")], false, "claude", true),
+        (vec![("CLAUDE_CODE_USE_BEDROCK", "1")], false, "codex", false),
+        (vec![("CLAUDE_CODE_USE_VERTEX", "1"), ("OMC_ROUTING_FORCE_INHERIT", "false")], true, "claude", false),
+        (vec![("ANTHROPIC_BASE_URL", "https://proxy.test")], false, "claude", true),
+        (vec![("ANTHROPIC_MODEL", "claude-opus-4-6")], false, "claude", false),
+        (vec![("OMC_ROUTING_FORCE_INHERIT", "true")], false, "claude", true),
+    ] {
+        let omc = tempfile::tempdir().expect("a folder");
+        let payload = json!({"session_id": "s1", "cwd": "/p", "source": "startup"});
+        let mut world = World::new("session-start", payload).with_omc_dir(omc.path());
+        world = world.with_setting("routing.forceInherit", setting);
+        for (name, value) in &env {
+            world = world.with_env(name, value);
+        }
+        world.agent = agent.to_owned();
+        let text = context(&world.call::<SessionStart>());
+        assert_eq!(text.contains("[MODEL ROUTING OVERRIDE"), announced, "{env:?} {setting} {agent}: {text}");
+    }
+}
+
+#[test]
+fn what_has_completed_within_a_day_is_not_restored() {
+    let ago = |hours: i64| Timestamp::from(SystemTime::now()).plus_ms(-hours * 3_600_000).to_string();
+    for (completed, restored) in
+        [(json!(ago(1)), false), (json!(ago(25)), true), (json!("garbage"), false), (json!(null), true)]
+    {
+        let omc = tempfile::tempdir().expect("a folder");
+        plant(&omc, RALPH, &ralph("s1").to_string());
+        let ledger = json!({"version": 2, "active_skills": {"ralph": {"completed_at": completed}}});
+        plant(&omc, "state/sessions/s1/skill-active-state.json", &ledger.to_string());
+        let text = context(&start(&omc, "s1", "resume"));
+        assert_eq!(text.contains("[RALPH LOOP RESTORED]"), restored, "{completed}");
+    }
+}

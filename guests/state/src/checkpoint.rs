@@ -100,7 +100,8 @@ fn mode_summary(mode: Mode, state: &ModeState) -> Value {
 }
 
 impl Store {
-    /// Writes a checkpoint under the checkpoints' lock, unless the session has one of a moment ago. Absent then.
+    /// Writes a checkpoint under the checkpoints' lock, unless the session has one of a moment ago; absent then. Those that are
+    /// too old or too many go.
     ///
     /// # Errors
     ///
@@ -135,6 +136,7 @@ impl Store {
             fields.set("wisdom_exported", new.wisdom.is_some());
             fields.set("background_jobs", json!({"active": [], "recent": [], "stats": null}));
             store.replace(&checkpoint_path(&name_time), &fields)?;
+            store.prune_checkpoints(new.now);
             Ok(Some(Checkpoint { fields, name_time }))
         })
     }
@@ -159,7 +161,7 @@ mod tests {
     use super::*;
     use crate::{
         lock::testing::ThreadLocker,
-        testing::{now, session, state, store},
+        testing::{now, plant, session, state, store},
     };
     use std::fs;
 
@@ -217,5 +219,31 @@ mod tests {
         let latest = store.latest_checkpoint(&session("s1")).expect("one");
         assert_eq!(latest.fields.time("created_at"), Some(now().plus_ms(3_000)));
         assert_eq!(store.latest_checkpoint(&session("s3")), None);
+    }
+
+    #[test]
+    fn twenty_checkpoints_of_a_day_stay() {
+        let (folder, store) = store();
+        let count =
+            |what: &str| store.names(Path::new(FOLDER), 512).iter().filter(|name| name.starts_with(what)).count();
+        let name = |minutes: i64| now().plus_ms(-minutes * 60_000).to_file_text();
+        for minutes in (1..=25).chain([1_441, 2_000]) {
+            plant(&folder, &format!("{FOLDER}/checkpoint-{}.json", name(minutes)), "{}");
+            plant(&folder, &format!("{FOLDER}/wisdom-{}.md", name(minutes)), "w");
+        }
+        plant(&folder, &format!("{FOLDER}/mine.txt"), "kept");
+        let session = session("s1");
+        let new = NewCheckpoint {
+            session: &session,
+            trigger: None,
+            modes: &[],
+            todos: Todos::default(),
+            wisdom: None,
+            now: now(),
+        };
+        store.write_checkpoint(&&ThreadLocker::default(), &new).expect("a write").expect("written");
+        assert_eq!((count("checkpoint-"), count("wisdom-"), count("mine")), (20, 20, 1));
+        assert!(store.latest_checkpoint(&session).is_some(), "the new one is one of them");
+        assert!(!folder.path().join(format!("{FOLDER}/checkpoint-{}.json", name(20))).exists(), "the oldest go first");
     }
 }

@@ -29,6 +29,7 @@ const MAX_LISTED: usize = 512;
 const MAX_REMOVED: usize = 1_000;
 
 const SESSIONS: &str = "state/sessions";
+const CHECKPOINTS: &str = "state/checkpoints";
 
 /// When the rest was looked at last: the time of this file.
 const LAST_CLEAN_UP: &str = "last-clean-up.json";
@@ -55,8 +56,8 @@ const fn rule(
 
 /// What stays how long. Ages are the original's where it has one; for records a month, and a count against many sessions a day.
 const RULES: &[Rule] = &[
-    Rule { is_urgent: true, ..rule("state/checkpoints", ("checkpoint-", ".json"), DAY_MS, 20) },
-    Rule { is_urgent: true, ..rule("state/checkpoints", ("wisdom-", ".md"), DAY_MS, 20) },
+    Rule { is_urgent: true, ..rule(CHECKPOINTS, ("checkpoint-", ".json"), DAY_MS, 20) },
+    Rule { is_urgent: true, ..rule(CHECKPOINTS, ("wisdom-", ".md"), DAY_MS, 20) },
     rule("sessions", ("", ".json"), 30 * DAY_MS, 200),
     rule("state", ("agent-replay-", ".jsonl"), 7 * DAY_MS, 10),
     rule("state", ("drift-warned-", ".json"), 30 * DAY_MS, 200),
@@ -70,7 +71,7 @@ const RULES: &[Rule] = &[
 ];
 
 /// Folders in which writers that died may have left files behind.
-const TEMP_FOLDERS: &[&str] = &["", "state", "state/checkpoints", "sessions", "wiki"];
+const TEMP_FOLDERS: &[&str] = &["", "state", CHECKPOINTS, "sessions", "wiki"];
 
 /// What `maintenance` leaves alone in the shared state, whatever its age: records of what is going on, and not just of one session.
 const PERMANENT: &[&str] = &["mission-state.json", "skill-sessions.json", LAST_CLEAN_UP];
@@ -131,6 +132,13 @@ impl Store {
             drop(store.drop_missions(&ids, now));
             Ok(CleanedUp { sessions: removed.len(), files })
         })
+    }
+
+    /// Removes the checkpoints, and what belongs to them, that are too old or too many. For use under the checkpoints' lock.
+    pub(crate) fn prune_checkpoints(&self, now: Timestamp) {
+        for rule in RULES.iter().filter(|rule| rule.folder == CHECKPOINTS) {
+            self.apply(rule, now, MAX_REMOVED);
+        }
     }
 
     /// What `maintenance` does besides: removes leftovers from the shared state, and says how many.

@@ -42,6 +42,7 @@ mod pending;
 pub mod plan_notepads;
 mod prd;
 pub mod project_memory;
+pub mod provider;
 pub mod remember;
 #[cfg(test)]
 mod round_trips;

@@ -246,13 +246,16 @@ impl ModeState {
         self.fields.text("phase").or_else(|| self.fields.text("current_phase"))
     }
 
-    /// Whether a phase, or the status, says that the work is over.
+    /// Whether a phase, the status, or a mark of its own says that the work is over.
     pub fn is_finished(&self) -> bool {
-        ["phase", "current_phase", "status"].iter().filter_map(|name| self.fields.text(name)).any(|phase| {
-            let phase = phase.to_ascii_lowercase();
-            FINISHED_PHASES.contains(&phase.as_str())
-                || phase.strip_prefix("handoff").is_some_and(|rest| rest.is_empty() || rest.starts_with([':', '-']))
-        })
+        const PHASES: [&str; 6] = ["phase", "current_phase", "stage", "current_stage", "currentStage", "status"];
+        const MARKS: [&str; 4] = ["terminal", "completed", "cancelled", "canceled"];
+        MARKS.iter().any(|name| self.fields.flag(name))
+            || PHASES.iter().filter_map(|name| self.fields.text(name)).any(|phase| {
+                let phase = phase.to_ascii_lowercase();
+                FINISHED_PHASES.contains(&phase.as_str())
+                    || phase.strip_prefix("handoff").is_some_and(|rest| rest.is_empty() || rest.starts_with([':', '-']))
+            })
     }
 
     /// Whether the mode is on, was touched lately and is not finished: the state of somebody who is at work.
@@ -523,6 +526,10 @@ mod tests {
     #[test]
     fn a_phase_or_a_status_finishes_a_mode() {
         for (members, finished) in [
+            (json!({"stage": "failed"}), true),
+            (json!({"currentStage": "team-verify"}), false),
+            (json!({"cancelled": true, "phase": "team-exec"}), true),
+            (json!({"completed": "yes", "terminal": null}), false),
             (json!({"phase": "complete"}), true),
             (json!({"current_phase": "Failed"}), true),
             (json!({"status": "cancelled"}), true),

@@ -374,7 +374,8 @@ impl ProjectMemory {
         directives
     }
 
-    /// A tool used a path. Of more than [`MAX_HOT_PATHS`] the least hot one goes, but not this one. Says whether it is kept.
+    /// A tool used a path. Of more than [`MAX_HOT_PATHS`] the least hot one goes, of several the one that was not used for
+    /// longest, but not this one. Says whether it is kept.
     pub fn touch(&mut self, path: &str, kind: PathKind, now: Timestamp) -> bool {
         if path.is_empty() || path.len() > MAX_PATH_BYTES {
             return false;
@@ -392,7 +393,7 @@ impl ProjectMemory {
         while paths.len() > MAX_HOT_PATHS {
             let coldest = (0..paths.len())
                 .filter(|&at| !is_it(&paths[at]))
-                .min_by_key(|&at| hot(&paths[at]).map(|path| path.score(now)));
+                .min_by_key(|&at| hot(&paths[at]).map(|path| (path.score(now), path.last_used)));
             let Some(coldest) = coldest else { break };
             paths.remove(coldest);
         }
@@ -682,7 +683,10 @@ mod tests {
     #[test]
     fn a_used_path_is_counted_once_a_use_and_the_coldest_makes_room() {
         let old: Vec<_> = (0..50)
-            .map(|at| json!({"path": format!("old/{at}"), "accessCount": 2, "lastAccessed": ms(20 * 24 * HOUR), "type": "file", "mine": at}))
+            .map(|at| {
+                let last_used = ms((20 + i64::from(at % 7 == 3)) * 24 * HOUR + i64::from(at));
+                json!({"path": format!("old/{at}"), "accessCount": 2, "lastAccessed": last_used, "type": "file", "mine": at})
+            })
             .collect();
         let mut memory = memory(&json!({"hotPaths": old}));
         assert!(memory.touch("src/today.py", PathKind::File, now()));
@@ -694,6 +698,7 @@ mod tests {
         assert_eq!(found("src/today.py"), Some((2, PathKind::File)));
         assert_eq!(found("src"), Some((1, PathKind::Directory)));
         assert!(memory.fields.objects("hotPaths").filter(|path| path.get("mine").is_some()).count() == 48);
+        assert!(found("old/45").is_none() && found("old/38").is_none(), "the stalest go, not the first of the list");
         assert!(!memory.touch("", PathKind::File, now()) && !memory.touch(&"x".repeat(513), PathKind::File, now()));
     }
 

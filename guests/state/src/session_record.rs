@@ -21,6 +21,15 @@ const TRANSIENT: &[&str] = &[
 /// End of the names of the counters that end an endless refusal.
 const BREAKER_END: &str = "-stop-breaker.json";
 
+/// The same in the shared folder, where a file belongs to the session that it names.
+const SHARED_TRANSIENT: &[&str] = &[
+    "hud-state.json",
+    "hud-stdin-cache.json",
+    "idle-notif-cooldown.json",
+    "last-tool-error.json",
+    "subagent-tracking.json",
+];
+
 /// Names, around the session's id, of files in the shared folder that are one session's alone.
 const SHARED_BY_NAME: &[(&str, &str)] = &[
     ("agent-replay-", ".jsonl"),
@@ -154,9 +163,11 @@ impl Store {
                 remove(&folder.join(name));
             }
         }
-        let shared_error = shared_path("last-tool-error.json");
-        if self.read_fields(&shared_error).is_ok_and(|fields| fields.is_some_and(|fields| fields.belongs_to(session))) {
-            remove(&shared_error);
+        for name in SHARED_TRANSIENT {
+            let path = shared_path(name);
+            if self.read_fields(&path).is_ok_and(|fields| fields.is_some_and(|fields| fields.belongs_to(session))) {
+                remove(&path);
+            }
         }
         for (before, after) in SHARED_BY_NAME {
             remove(&shared_path(&format!("{before}{session}{after}")));
@@ -263,6 +274,7 @@ mod tests {
             ("state/sessions/s1/ralplan-stop-breaker.json", "{}".to_owned()),
             ("state/agent-replay-s1.jsonl", "{}".to_owned()),
             ("state/last-tool-error.json", json!({"session_id": "s1"}).to_string()),
+            ("state/subagent-tracking.json", json!({"session_id": "s1", "agents": []}).to_string()),
         ];
         let kept = [
             ("state/sessions/s1/team-state.json", mode("s1", false)),
@@ -272,6 +284,8 @@ mod tests {
             ("state/autopilot-state.json", mode("s10", true)),
             ("state/team-state.json", json!({"active": true}).to_string()),
             ("state/agent-replay-s10.jsonl", "{}".to_owned()),
+            ("state/hud-stdin-cache.json", json!({"session_id": "s10"}).to_string()),
+            ("state/hud-state.json", "{}".to_owned()),
             ("plans/budget.tmp", "half a plan".to_owned()),
             ("notepad.md", "mine".to_owned()),
         ];

@@ -4,7 +4,7 @@
 //! was granted and a value in which nothing but the quotes' end could act, and that is written so that it does not.
 
 use std::fs::File;
-use std::io::{self, Write as _};
+use std::io::{self, Read as _, Write as _};
 use std::path::Path;
 
 use crate::protocol::decision::Variable;
@@ -35,7 +35,7 @@ pub(super) fn set(variables: &mut Vec<(String, String)>, name: String, value: St
     Ok(())
 }
 
-/// Appends the variables to the agent's file, with one write.
+/// Appends the variables to the agent's file, with one write. One that has this value there already is not written again.
 ///
 /// # Errors
 ///
@@ -45,14 +45,22 @@ pub(crate) fn append(path: &Path, variables: &[Variable]) -> io::Result<()> {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "its path is not absolute"));
     }
     let mut file = open(path)?;
-    let size = file.metadata()?.len();
-    // Whatever stands at the end without a line's end, an empty line behind it changes nothing.
-    let mut text = if size > 0 { "\n".to_owned() } else { String::new() };
-    for Variable { name, value, .. } in variables {
-        let quoted = value.replace('\'', r"'\''");
-        text.extend(["export ", name, "='", &quoted, "'\n"]);
+    let mut held = Vec::new();
+    (&mut file).take(MAX_FILE_BYTES).read_to_end(&mut held)?;
+    let held = String::from_utf8_lossy(&held);
+    let lines = variables.iter().filter_map(|Variable { name, value, .. }| {
+        let beginning = format!("export {name}=");
+        let line = format!("{beginning}'{}'", value.replace('\'', r"'\''"));
+        let last = held.lines().rfind(|held| held.starts_with(&beginning));
+        (last != Some(&line)).then(|| line + "\n")
+    });
+    let text: String = lines.collect();
+    if text.is_empty() {
+        return Ok(());
     }
-    if size + text.len() as u64 > MAX_FILE_BYTES {
+    // Whatever stands at the end without a line's end, an empty line behind it changes nothing.
+    let text = if held.is_empty() { text } else { format!("\n{text}") };
+    if file.metadata()?.len() + text.len() as u64 > MAX_FILE_BYTES {
         return Err(io::ErrorKind::FileTooLarge.into());
     }
     file.write_all(text.as_bytes())
@@ -65,7 +73,7 @@ fn open(path: &Path) -> io::Result<File> {
 
     use rustix::fs::{Mode, OFlags};
 
-    let flags = OFlags::WRONLY | OFlags::APPEND | OFlags::CREATE | OFlags::NOFOLLOW;
+    let flags = OFlags::RDWR | OFlags::APPEND | OFlags::CREATE | OFlags::NOFOLLOW;
     // Without waiting: a FIFO in its place would wait for a reader.
     let flags = flags | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     let file = File::from(rustix::fs::open(path, flags, Mode::from_raw_mode(0o600))?);
@@ -79,7 +87,7 @@ fn open(path: &Path) -> io::Result<File> {
 
 #[cfg(not(unix))]
 fn open(path: &Path) -> io::Result<File> {
-    let file = File::options().append(true).create(true).open(path)?;
+    let file = File::options().read(true).append(true).create(true).open(path)?;
     if file.metadata()?.is_file() { Ok(file) } else { Err(io::ErrorKind::PermissionDenied.into()) }
 }
 
@@ -169,6 +177,15 @@ mod tests {
         append(&path, &[variable("A", "1")]).unwrap();
         assert_eq!(fs::read_to_string(&path).unwrap(), "export A='1'\n");
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        append(&path, &[variable("A", "1")]).unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "export A='1'\n", "once is enough");
+        append(&path, &[variable("A", "2"), variable("A2", "1")]).unwrap();
+        append(&path, &[variable("A", "1"), variable("A2", "1")]).unwrap();
+        let text = fs::read_to_string(&path).unwrap();
+        assert_eq!(
+            text.lines().filter(|line| !line.is_empty()).collect::<Vec<_>>(),
+            ["export A='1'", "export A='2'", "export A2='1'", "export A='1'"]
+        );
         fs::write(&path, vec![b'#'; usize::try_from(MAX_FILE_BYTES).unwrap()]).unwrap();
         assert!(append(&path, &[variable("A", "1")]).is_err());
     }

@@ -35,7 +35,7 @@ env_vars! {
     OMC_STATE_DIR,
     /// `1`: `.omc-workspace` markers are not looked for.
     OMC_DISABLE_MULTIREPO,
-    /// The session that commands and the MCP server mean where none is named, if the project knows it.
+    /// The session that commands and the MCP server mean where none is named, if the project knows it; and that of an event that names none.
     OMC_SESSION_ID,
     /// Claude Code's own name for the same, where the first is not set.
     CLAUDE_CODE_SESSION_ID,

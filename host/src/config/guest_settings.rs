@@ -33,6 +33,9 @@ const MAX_MESSAGE_BYTES: usize = 4_000;
 /// Longest window of a rule for delegation, in seconds: an hour, as long as the original remembers calls.
 const MAX_WINDOW_SECONDS: i64 = 3_600;
 
+/// The variable that lifts a rule for delegation that names none, as the original's message says.
+const DEFAULT_BYPASS: &str = "ALLOW_RAW_READ";
+
 /// The cap on a mode's iterations under `OMC_SECURITY=strict`, as the original has it.
 const STRICT_MAX_ITERATIONS: i64 = 200;
 
@@ -189,7 +192,8 @@ const KEYS: &[Key] = &[
         Kind::Delegation,
         FromProject::Extend,
         "Tools (`pattern`, a regular expression for the whole name) that may be called `threshold.count` times within \
-         `threshold.windowSeconds` before they are refused with `denyMessage`, unless the variable that `bypassEnv` names is `1`.",
+         `threshold.windowSeconds` before they are refused with `denyMessage`, unless the variable that `bypassEnv` names \
+         (without a name `ALLOW_RAW_READ`) is `1`.",
     ),
     key(
         "agents",
@@ -277,6 +281,7 @@ impl GuestSettings {
     /// Settings from these folders and the project with this root; nothing is read yet.
     pub fn new(paths: &Paths, project_root: Option<&Path>, env: &Env) -> Self {
         const OMC_CONFIG: &[&str] = &[OMC_DIR, "config.json"];
+        const OMC_OWN_CONFIG: &[&str] = &[OMC_DIR, ".omc-config.json"];
         const CLAUDE_OMC: &[&str] = &[".claude", "omc.jsonc"];
         let user = |dir: &Option<PathBuf>, name: &str| {
             dir.as_ref().map(|dir| Source { author: Author::User, place: Place::File(dir.join(name)) })
@@ -288,6 +293,7 @@ impl GuestSettings {
         let sources = [
             beneath(project_root, CLAUDE_OMC),
             beneath(project_root, OMC_CONFIG),
+            beneath(project_root, OMC_OWN_CONFIG),
             user(&paths.omc_config_dir, "config.jsonc"),
             user(&paths.claude_dir, ".omc-config.json"),
             beneath(paths.user_omc_parent(), OMC_CONFIG),
@@ -376,7 +382,7 @@ impl Key {
                     Said::Rules(rules) => Some(rules),
                     _ => None,
                 });
-                let bypassed = |rule: &DelegationRule| rule.bypass_env.as_deref().is_some_and(|name| env.is_one(name));
+                let bypassed = |rule: &DelegationRule| env.is_one(rule.bypass_env.as_deref().unwrap_or(DEFAULT_BYPASS));
                 let joined = rules.flatten().take(MAX_LIST_ENTRIES);
                 let joined: Vec<_> =
                     joined.map(|rule| DelegationRule { is_bypassed: bypassed(rule), ..rule.clone() }).collect();
@@ -746,6 +752,7 @@ mod tests {
 
         let home = tempfile::tempdir().expect("a folder");
         fs::create_dir_all(home.path().join(".claude")).expect("created");
+        let user = user.replace(r#""x""#, r#""x", "threshold": {"count": 1}"#);
         fs::write(home.path().join(".claude/.omc-config.json"), user).expect("written");
         let env = Env::from_pairs(&[("HOME", home.path().as_os_str()), ("LET_ME", "1".as_ref())]);
         let settings = GuestSettings::new(&Paths::resolve(&env, None, None), None, &env);
@@ -799,6 +806,8 @@ mod tests {
         assert_eq!(get(&[(PROJECT_CLAUDE, &project), (USER, &user)], key), "80");
         assert_eq!(get(&[(USER, &user), (USER_OMC, &home)], key), "30");
         assert_eq!(get(&[(USER_OMC, &home)], key), "20");
+        let no_pages = r#"{"wiki": {"autoCapture": false}}"#;
+        assert_eq!(get(&[("project/.omc/.omc-config.json", no_pages)], "wiki.autoCapture"), "false");
     }
 
     #[test]
@@ -898,25 +907,26 @@ mod tests {
         use std::os::unix::fs::symlink;
         type Plant = fn(&World);
         let lower = "{\"ralph\": {\"maxIterations\": 7}}";
-        let planted: [(&str, Plant); 4] = [
-            ("a link", |world| symlink(world.path("secret"), world.path(PROJECT_OMC)).expect("linked")),
-            ("a linked folder", |world| {
+        let planted: [(&str, usize, Plant); 4] = [
+            ("a link", 1, |world| symlink(world.path("secret"), world.path(PROJECT_OMC)).expect("linked")),
+            // With two files of the guests' in it.
+            ("a linked folder", 2, |world| {
                 fs::remove_dir(world.path("project/.omc")).expect("removed");
                 symlink(world.path("elsewhere"), world.path("project/.omc")).expect("linked");
             }),
-            ("a FIFO", |world| {
+            ("a FIFO", 1, |world| {
                 let kind = rustix::fs::FileType::Fifo;
                 rustix::fs::mknodat(rustix::fs::CWD, world.path(PROJECT_OMC), kind, 0o600.into(), 0).expect("made");
             }),
-            ("a giant", |world| fs::write(world.path(PROJECT_OMC), " ".repeat(300_000)).expect("written")),
+            ("a giant", 1, |world| fs::write(world.path(PROJECT_OMC), " ".repeat(300_000)).expect("written")),
         ];
-        for (what, plant) in planted {
+        for (what, problems, plant) in planted {
             let world = World::new(&[("secret", lower), ("elsewhere/config.json", lower)]);
             fs::create_dir_all(world.path("project/.omc")).expect("created");
             plant(&world);
             let settings = world.settings("");
             assert_eq!(settings.get("ralph.maxIterations").as_deref(), Some("100"), "{what}");
-            assert_eq!(settings.problems().len(), 1, "{what}: {:?}", settings.problems());
+            assert_eq!(settings.problems().len(), problems, "{what}: {:?}", settings.problems());
         }
         let world = World::new(&[("dotfiles/omc.jsonc", lower), ("home/.config/claude-omc/x", "")]);
         symlink(world.path("dotfiles/omc.jsonc"), world.path(USER)).expect("linked");

@@ -172,6 +172,21 @@ impl Event {
         Self { agent, kind_name, contract, payload: Value::Object(payload) }
     }
 
+    /// The event of this session, if its payload names none: older versions leave that to the environment.
+    #[must_use]
+    pub fn with_session(mut self, session: &str) -> Self {
+        let is_named = match self.member("session_id") {
+            None => false,
+            Some(Value::String(id)) => !id.trim().is_empty(),
+            // Somebody was named, and it cannot be said who.
+            Some(_) => true,
+        };
+        if !is_named && let Some(payload) = self.payload.as_object_mut() {
+            payload.insert("session_id".to_owned(), Value::String(session.to_owned()));
+        }
+        self
+    }
+
     /// Who sent it.
     pub fn agent(&self) -> Agent {
         self.agent

@@ -1,7 +1,7 @@
 //! While an ultragoal run is on, the agent's own `/goal` has to be the same: without it the agent would stop at the first turn's
 //! end. Tools that begin, read or end the run are let through.
 
-use omc_state::{Goals, ModeState, Timestamp, bare_skill_name, one_line};
+use omc_state::{Goals, ModeState, Timestamp, bare_skill_name, inert, one_line};
 use serde_json::Value;
 
 /// Longest objective that is repeated, in UTF-16 units.
@@ -59,10 +59,19 @@ pub enum Seen {
 }
 
 /// The last `/goal` command in the lines of a transcript. Only what the user typed counts, not what was printed or quoted.
+///
+/// A line about the goal that cannot be read may have changed it: what stands before it counts no more.
 pub fn in_transcript(tail: &str) -> Seen {
     let mut seen = Seen::Nothing;
-    for line in tail.lines().filter(|line| line.contains("<command-name>/goal</command-name>")) {
-        let Ok(entry) = serde_json::from_str::<Value>(line) else { continue };
+    for line in tail.lines().filter(|line| line.contains("/goal")) {
+        let is_command = line.contains("<command-name>/goal</command-name>");
+        if !is_command && line.starts_with('{') && line.trim_end().ends_with('}') {
+            continue;
+        }
+        let Ok(entry) = serde_json::from_str::<Value>(line) else {
+            seen = Seen::Cleared;
+            continue;
+        };
         let is_user = entry.get("type").and_then(Value::as_str) == Some("user")
             && entry.pointer("/message/role").and_then(Value::as_str).is_none_or(|role| role == "user");
         let content = entry.pointer("/message/content").and_then(Value::as_str).filter(|_| is_user);
@@ -92,7 +101,7 @@ pub fn binds(state: &ModeState, goals: &Goals, project_root: Option<&str>, now: 
 /// Why tools have to wait, if the agent's goal is not the run's.
 pub fn refusal(expected: Option<&str>, actual: Option<&Goal>) -> Option<String> {
     let normal = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ").to_lowercase();
-    let shown = |text: &str| one_line(text, MAX_QUOTE_UNITS);
+    let shown = |text: &str| inert(&one_line(text, MAX_QUOTE_UNITS));
     let fits = actual.is_some_and(|goal| {
         goal.is_active
             && match (expected, &goal.objective) {
@@ -171,15 +180,19 @@ fn is_own_command(command: &str) -> bool {
     if command.contains(['\n', '\r', ';', '&', '|', '`', '$', '<', '>', '(', ')']) {
         return false;
     }
-    let mut words = command.split_whitespace().map(|word| word.trim_matches(['"', '\'']));
-    let mut program = words.next().unwrap_or_default();
-    if matches!(program, "node" | "nodejs") {
-        let script = words.next().unwrap_or_default();
-        if !script.ends_with("/oh-my-claudecode.js") {
-            return false;
-        }
-        program = "omc";
+    let mut command = command.trim_start();
+    let script = ["node ", "nodejs "].iter().find_map(|program| command.strip_prefix(program)).map(str::trim_start);
+    if let Some(script) = script {
+        let quote = script.chars().next().filter(|first| matches!(first, '"' | '\''));
+        let split = match quote {
+            Some(quote) => script[1..].split_once(quote),
+            None => script.split_once(' '),
+        };
+        let Some((_, rest)) = split.filter(|(path, _)| path.ends_with("/oh-my-claudecode.js")) else { return false };
+        command = rest;
     }
+    let mut words = command.split_whitespace().map(|word| word.trim_matches(['"', '\'']));
+    let program = if script.is_some() { "omc" } else { words.next().unwrap_or_default() };
     let (first, second) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
     match program {
         "omc" | "oh-my-claudecode" if first == "ultragoal" => STEPS.contains(&second),
@@ -281,6 +294,10 @@ mod tests {
                 Seen::Nothing,
             ),
             (vec!["<command-name>/goal</command-name> {".to_owned(), set.clone()], Seen::Set("Ship it".into())),
+            (vec![set.clone(), "<command-name>/goal</command-name> {".to_owned()], Seen::Cleared),
+            (vec![set.clone(), "{\"type\":\"user\", /goal other".to_owned()], Seen::Cleared),
+            (vec![set.clone(), line("user", "user", json!("what does /goal do?"))], Seen::Set("Ship it".into())),
+            (vec![set.clone(), "{torn".to_owned()], Seen::Set("Ship it".into())),
         ] {
             assert_eq!(in_transcript(&lines.join("\n")), seen, "{lines:?}");
         }
@@ -297,6 +314,7 @@ mod tests {
             "gjc state read ralph",
             "node /a/oh-my-claudecode.js cancel",
             "node \"/a/oh-my-claudecode.js\" cancel",
+            "nodejs '/a b/oh-my-claudecode.js' state clear",
             "omc state list-active",
         ] {
             assert!(bash(command).is_about_the_run(), "{command}");
@@ -311,6 +329,10 @@ mod tests {
             "omc cancel > x",
             "rm x",
             "node x.js cancel",
+            "node",
+            "node '/a/oh-my-claudecode.js",
+            "node '/a/x.js' /b/oh-my-claudecode.js cancel",
+            "node /a/oh-my-claudecode.js x cancel",
             "xomc cancel",
             "",
             "omc state drop",

@@ -2,7 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use omc_state::one_line;
+use omc_state::{
+    one_line,
+    provider::{Provider, is_provider_id},
+};
 use serde_json::Value;
 
 /// Longest name of a model that is repeated, in UTF-16 units.
@@ -10,10 +13,6 @@ const MAX_QUOTE_UNITS: usize = 100;
 
 /// The tiers, in the order in which they are looked for in a model's name.
 const TIERS: [&str; 4] = ["opus", "sonnet", "haiku", "fable"];
-
-/// Beginnings of names that say how a provider routes them.
-const PROVIDER_PREFIXES: [&str; 6] =
-    ["us.anthropic.", "eu.anthropic.", "ap.anthropic.", "global.anthropic.", "anthropic.claude", "vertex_ai/"];
 
 /// Agents by the names that calls use, and the key under which their model is configured. Other names are their own key.
 const KEYS: &[(&str, &str)] = &[
@@ -89,49 +88,25 @@ pub fn route(input: &Value, around: &Surroundings<'_>) -> Routing {
 }
 
 impl Surroundings<'_> {
+    fn provider(&self) -> Provider<'_> {
+        Provider::new(self.env)
+    }
+
     fn var(&self, name: &str) -> Option<String> {
-        (self.env)(name).map(|value| value.trim().to_owned()).filter(|value| !value.is_empty())
+        self.provider().var(name)
     }
 
-    fn is_one(&self, name: &str) -> bool {
-        self.var(name).as_deref() == Some("1")
-    }
-
-    fn session_model(&self) -> Option<String> {
-        self.var("CLAUDE_MODEL").or_else(|| self.var("ANTHROPIC_MODEL"))
-    }
-
-    fn is_bedrock(&self) -> bool {
-        self.is_one("CLAUDE_CODE_USE_BEDROCK")
-            || self.session_model().is_some_and(|model| {
-                let model = model.to_ascii_lowercase();
-                is_bedrock_arn(&model) || (is_provider_id(&model) && !model.starts_with("vertex_ai/"))
-            })
-    }
-
-    fn is_vertex(&self) -> bool {
-        self.is_one("CLAUDE_CODE_USE_VERTEX")
-            || self.session_model().is_some_and(|model| model.to_ascii_lowercase().starts_with("vertex_ai/"))
-    }
-
+    /// Neither of the two big providers; a setting alone tells that only where nothing speaks for the standard one.
     fn is_proxy(&self) -> bool {
-        let session = self.session_model();
-        let is_claude = |model: &String| model.to_ascii_lowercase().contains("claude");
-        let elsewhere = self.var("ANTHROPIC_BASE_URL").is_some_and(|url| !url.contains("anthropic.com"));
-        !self.is_bedrock()
-            && !self.is_vertex()
-            && (elsewhere
-                || session.as_ref().is_some_and(|model| !is_claude(model))
-                || self.force_inherit && !session.as_ref().is_some_and(is_claude))
+        let provider = self.provider();
+        let is_claude = provider.session_model().is_some_and(|model| model.to_ascii_lowercase().contains("claude"));
+        !provider.is_bedrock() && !provider.is_vertex() && (provider.is_elsewhere() || self.force_inherit && !is_claude)
     }
 
     /// Whether subagents have to use the session's model. Bedrock and Vertex know no plain names, so there they do unasked.
     fn inherits(&self) -> bool {
-        match self.var("OMC_ROUTING_FORCE_INHERIT").as_deref() {
-            Some("true" | "1") => true,
-            Some("false" | "0") => false,
-            _ => self.force_inherit || self.is_bedrock() || self.is_vertex(),
-        }
+        let provider = self.provider();
+        provider.forced().unwrap_or_else(|| self.force_inherit || provider.is_bedrock() || provider.is_vertex())
     }
 
     /// The full name that a tier has here, if it has one.
@@ -215,19 +190,6 @@ fn is_plain(agent: &str) -> bool {
     !agent.is_empty()
         && agent.len() <= 64
         && agent.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte))
-}
-
-fn is_provider_id(model: &str) -> bool {
-    let model = model.to_ascii_lowercase();
-    PROVIDER_PREFIXES.iter().any(|prefix| model.starts_with(prefix)) || is_bedrock_arn(&model)
-}
-
-/// `arn:aws:bedrock:…`, or of another partition such as `aws-cn`.
-fn is_bedrock_arn(model: &str) -> bool {
-    model
-        .strip_prefix("arn:aws")
-        .and_then(|rest| rest.split_once(":bedrock:"))
-        .is_some_and(|(partition, _)| partition.is_empty() || (partition.starts_with('-') && !partition.contains(':')))
 }
 
 /// Whether the name ends in `[1m]` or the like.

@@ -1,6 +1,6 @@
 //! Routine reminders: one kind for each tool that has one, and the boulder for all others while a mode is on.
 
-use omc_state::{Todos, fingerprint, one_line};
+use omc_state::{Todos, fingerprint, inert, one_line};
 use serde_json::Value;
 
 /// Longest text of a call that is repeated in a reminder, in UTF-16 units.
@@ -120,7 +120,7 @@ impl Spawn {
     pub fn of(input: &Value, model: Option<&str>) -> Option<Self> {
         let input = input.as_object()?;
         let text = |name: &str| {
-            let text = input.get(name).and_then(Value::as_str).map(|text| one_line(text, MAX_QUOTE_UNITS));
+            let text = input.get(name).and_then(Value::as_str).map(|text| inert(&one_line(text, MAX_QUOTE_UNITS)));
             text.filter(|text| !text.is_empty())
         };
         let model = model.map(str::to_owned).or_else(|| text("model"));
@@ -153,7 +153,7 @@ impl Spawn {
 
     /// What an agent without a name is told in team mode, in the line's place.
     pub fn team_line(&self, team: &str) -> String {
-        let (team, agent_type) = (one_line(team, MAX_QUOTE_UNITS), &self.agent_type);
+        let (team, agent_type) = (inert(&one_line(team, MAX_QUOTE_UNITS)), &self.agent_type);
         format!(
             "[TEAM ROUTING REQUIRED] Team \"{team}\" is active, but this starts an unnamed subagent outside it. Give it a name: \
              name=\"worker-N\", subagent_type=\"{agent_type}\". The session's own team takes it in by that name (Claude Code \

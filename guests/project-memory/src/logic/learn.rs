@@ -127,6 +127,18 @@ pub fn hints(output: &str) -> Vec<(&'static str, String)> {
     found
 }
 
+/// Whether a command's text says that it ended with an error, where an agent tells that in no other way.
+pub fn tells_of_failure(output: &str) -> bool {
+    let (head, tail) = ends(output);
+    head.lines().chain(tail.lines()).any(|line| {
+        let line = line.trim();
+        let code = ["Error: Exit code ", "Exit code ", "exit code: ", "Exit code: ", "exit status "]
+            .iter()
+            .find_map(|begin| line.strip_prefix(begin));
+        code.and_then(|code| code.parse::<i64>().ok()).is_some_and(|code| code != 0)
+    })
+}
+
 /// The beginning and the end of a text, without what is between if it is long.
 fn ends(text: &str) -> (&str, &str) {
     if text.len() <= 2 * MAX_OUTPUT_BYTES {
@@ -292,6 +304,22 @@ mod tests {
             assert_eq!(relative_path(path, "/p").as_deref(), below, "{path}");
         }
         assert_eq!(relative_path("C:\\p\\src\\a.ts", "C:\\p\\").as_deref(), Some("src/a.ts"));
+    }
+
+    #[test]
+    fn an_exit_code_in_a_line_of_its_own_tells_of_failure() {
+        for (output, failed) in [
+            ("Error: Exit code 1\nx", true),
+            ("x\n  exit status 3  ", true),
+            ("exit code: 7", true),
+            ("Error: Exit code 0\nx", false),
+            ("exit code: 0", false),
+            ("tests check exit code: 7 here", false),
+            ("exit status of the shell", false),
+            ("", false),
+        ] {
+            assert_eq!(tells_of_failure(output), failed, "{output}");
+        }
     }
 
     #[test]

@@ -36,6 +36,14 @@ pub fn at_start(memory: &ProjectMemory, now: Timestamp) -> Option<String> {
 pub fn at_compaction(memory: &ProjectMemory, now: Timestamp) -> Option<String> {
     const BEFORE: &str = "# Project Memory (Post-Compaction Recovery)\n\nKeep this through the compaction:\n\n";
     const AFTER: &str = "\n\nThe user's directives stay binding for the whole session.";
+    // What else is known, the next look at the project finds again.
+    let is_worth_it = !memory.directives().is_empty()
+        || !memory.hot_paths().is_empty()
+        || !memory.languages().is_empty()
+        || !memory.notes().is_empty();
+    if !is_worth_it {
+        return None;
+    }
     let summary = summary(memory, now, MAX_COMPACTION_UNITS - units(BEFORE) - units(AFTER))?;
     Some(format!("{BEFORE}{summary}{AFTER}"))
 }
@@ -168,6 +176,9 @@ mod tests {
             assert_eq!(at_start(&memory(members.clone()), now()), None);
             assert_eq!(at_compaction(&memory(members), now()), None);
         }
+        let found_again = memory(json!({"techStack": {"frameworks": ["react"]}, "build": {"testCommand": "npm test"}}));
+        assert!(at_start(&found_again, now()).is_some());
+        assert_eq!(at_compaction(&found_again, now()), None);
     }
 
     #[test]

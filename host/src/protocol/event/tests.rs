@@ -81,6 +81,22 @@ fn only_a_plain_session_id_is_one() {
 }
 
 #[test]
+fn only_an_event_that_names_no_session_takes_another_ones_word_for_it() {
+    for (payload, expected) in [
+        (json!({}), Some("env")),
+        (json!({"session_id": null}), Some("env")),
+        (json!({"session_id": " "}), Some("env")),
+        (json!({"session_id": "s1"}), Some("s1")),
+        (json!({"sessionId": "s9"}), Some("s9")),
+        (json!({"session_id": "../evil"}), None),
+        (json!({"session_id": 5}), None),
+    ] {
+        assert_eq!(event(payload.clone()).with_session("env").session_id(), expected, "{payload}");
+    }
+    assert_eq!(event(json!({})).with_session("../evil").session_id(), None);
+}
+
+#[test]
 fn a_prompt_is_found_wherever_agents_put_it() {
     let cases = [
         (json!({"prompt": "hello"}), Some("hello")),

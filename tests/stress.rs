@@ -87,7 +87,8 @@ fn iteration(world: &World) -> u64 {
 /// The iteration that a refusal names; absent if the agent may stop.
 fn refused_iteration(run: &Run) -> Option<u64> {
     let answer: Value = serde_json::from_slice(&run.stdout).ok()?;
-    let reason = answer["reason"].as_str()?.strip_prefix("[RALPH LOOP - ITERATION ")?;
+    // The last of a hundred is past ralph's limit, and says first that it was extended.
+    let (_, reason) = answer["reason"].as_str()?.split_once("[RALPH LOOP - ITERATION ")?;
     reason.split_once('/')?.0.parse().ok()
 }
 

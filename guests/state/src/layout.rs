@@ -43,7 +43,8 @@ impl Store {
         match self.plain_file(path) {
             Ok(Some(about)) if about.len > 0 => Ok(()),
             Ok(_) => self.replace_bytes(path, IGNORED.as_bytes(), Durability::Rename),
-            Err(Error::NotPlain { .. }) => Ok(()),
+            // Whatever it is, somebody made it. A directory that is none is another matter.
+            Err(Error::NotPlain { path: found }) if found == path => Ok(()),
             Err(error) => Err(error),
         }
     }

@@ -169,8 +169,6 @@ fn engine_for(target: Option<&str>) -> Result<Engine> {
     })?;
     let mut config = engine_config_for(triple);
     config.target(triple).map_err(|error| anyhow!("failed to choose the target `{triple}`: {error:#}"))?;
-    // Of what an event costs, most is what is mapped and read.
-    config.cranelift_opt_level(wasmtime::OptLevel::SpeedAndSize);
     for flag in baseline.flags {
         // SAFETY-relevant only in the other direction: the host refuses code that needs features its processor lacks.
         #[expect(unsafe_code, reason = "the engine marks processor flags as unsafe, since it cannot check them here")]

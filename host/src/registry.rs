@@ -17,7 +17,7 @@ use crate::capability::conditions::Conditions;
 use crate::config::{GuestPolicy, Occasion, Paths};
 use crate::protocol::event::Event;
 use crate::protocol::matcher::Matcher;
-use crate::runtime::{Aligned, Code, Fault};
+use crate::runtime::{Aligned, Code, EmbeddedCode, Fault};
 use crate::surroundings::Surroundings;
 
 pub(crate) use cache::{compiler_beside, mend};
@@ -40,7 +40,7 @@ pub(crate) struct Embedded {
     pub(crate) imports: &'static [&'static str],
     pub(crate) enabled: bool,
     pub(crate) subscriptions: &'static [Wanted],
-    code: &'static Aligned<[u8]>,
+    code: EmbeddedCode,
 }
 
 /// A subscription of an embedded guest.
@@ -52,6 +52,7 @@ pub(crate) struct Wanted {
 }
 
 /// The guests that this project makes.
+#[expect(clippy::unreadable_literal, reason = "the build script writes lengths as they are")]
 pub(crate) static FIRST_PARTY: &[Embedded] = include!(concat!(env!("OUT_DIR"), "/first_party.rs"));
 
 /// All guests.

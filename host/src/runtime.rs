@@ -25,7 +25,7 @@ use wasmtime::component::Linker;
 
 pub(crate) use bindings::omc::hook as wit;
 pub(crate) use call::{Call, Called, LogLine};
-pub(crate) use code::{Aligned, Code};
+pub(crate) use code::{Aligned, Code, EmbeddedCode};
 pub(crate) use fault::{Fault, FaultKind};
 pub(crate) use store::GuestState;
 

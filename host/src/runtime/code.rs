@@ -7,6 +7,7 @@
 
 use std::fs::File;
 
+use miniz_oxide::inflate;
 use wasmtime::component::Component;
 use wasmtime::{Config, Engine};
 
@@ -15,13 +16,26 @@ use super::fault::{Fault, FaultKind};
 /// Compiled code and where its trust comes from.
 pub(crate) enum Code {
     /// Put into this binary when it was built.
-    Embedded(&'static Aligned<[u8]>),
+    Embedded(EmbeddedCode),
     /// An open file of the cache that only the user can write and that is what the compiler sealed; see the registry's cache,
     /// which judges the opened file, not its name.
     Cached {
         file: File,
         /// Whether all of it had to be read to see that, because the file is not the one that was sealed.
         stale_seal: bool,
+    },
+}
+
+/// Compiled code in this binary.
+#[derive(Clone, Copy)]
+pub(crate) enum EmbeddedCode {
+    /// Used where it lies.
+    InPlace(&'static Aligned<[u8]>),
+    /// Deflated, since it is hardly ever used.
+    Packed {
+        packed: &'static [u8],
+        /// Its length when it is unpacked.
+        bytes: usize,
     },
 }
 
@@ -45,10 +59,18 @@ impl Code {
             // they are part of it: whoever could change them could change the host. They live as long as the process, and
             // nothing writes to them: the engine only reads, and `InPlace` changes protections and not contents.
             #[cfg(unix)]
-            Self::Embedded(bytes) => unsafe { Component::deserialize_raw(engine, std::ptr::NonNull::from(&bytes.0)) },
+            Self::Embedded(EmbeddedCode::InPlace(bytes)) => unsafe {
+                Component::deserialize_raw(engine, std::ptr::NonNull::from(&bytes.0))
+            },
             // SAFETY: as above; the engine makes a copy of its own.
             #[cfg(not(unix))]
-            Self::Embedded(bytes) => unsafe { Component::deserialize(engine, &bytes.0) },
+            Self::Embedded(EmbeddedCode::InPlace(bytes)) => unsafe { Component::deserialize(engine, &bytes.0) },
+            Self::Embedded(EmbeddedCode::Packed { packed, bytes }) => {
+                let code = inflate::decompress_to_vec_with_limit(packed, bytes)
+                    .map_err(|error| Fault::host(format!("packed code cannot be unpacked: {error}")))?;
+                // SAFETY: as above; unpacking gives the bytes that were packed, and the engine makes a copy of its own.
+                unsafe { Component::deserialize(engine, code) }
+            }
             // SAFETY: the registry's cache opened the file without following a link, and saw on the handle that file and folder
             // belong to the user and nobody else can write them, and that the bytes are the ones that the compiler sealed for
             // this very engine. Only `omc-compiler` writes code there, and it replaces files by renaming and never changes one

@@ -410,3 +410,12 @@ fn in_codex_a_keyword_holds_once_the_model_has_read_the_skill() {
     send(&world, "codex", "PreToolUse", &read);
     assert!(is_held());
 }
+
+#[test]
+fn a_guest_whose_code_is_packed_works_as_any_other() {
+    let world = World::new(&[]);
+    let (run, _) = send(&world, "claude", "Setup", &json!({"trigger": "init"}));
+    assert!(String::from_utf8_lossy(&run.stdout).contains("[OMC SETUP] "), "{}", String::from_utf8_lossy(&run.stdout));
+    assert!(world.project().join(".omc/state/checkpoints").is_dir());
+    assert_cheap(&world, "setup");
+}

@@ -7,7 +7,6 @@
 
 use std::fs::File;
 
-use miniz_oxide::inflate;
 use wasmtime::component::Component;
 use wasmtime::{Config, Engine};
 
@@ -31,7 +30,7 @@ pub(crate) enum Code {
 pub(crate) enum EmbeddedCode {
     /// Used where it lies.
     InPlace(&'static Aligned<[u8]>),
-    /// Deflated, since it is hardly ever used.
+    /// Packed with LZ4, since it is hardly ever used.
     Packed {
         packed: &'static [u8],
         /// Its length when it is unpacked.
@@ -65,12 +64,8 @@ impl Code {
             // SAFETY: as above; the engine makes a copy of its own.
             #[cfg(not(unix))]
             Self::Embedded(EmbeddedCode::InPlace(bytes)) => unsafe { Component::deserialize(engine, &bytes.0) },
-            Self::Embedded(EmbeddedCode::Packed { packed, bytes }) => {
-                let code = inflate::decompress_to_vec_with_limit(packed, bytes)
-                    .map_err(|error| Fault::host(format!("packed code cannot be unpacked: {error}")))?;
-                // SAFETY: as above; unpacking gives the bytes that were packed, and the engine makes a copy of its own.
-                unsafe { Component::deserialize(engine, code) }
-            }
+            // SAFETY: as above: unpacking gives the bytes that were packed.
+            Self::Embedded(EmbeddedCode::Packed { packed, bytes }) => unsafe { load_packed(engine, packed, bytes) },
             // SAFETY: the registry's cache opened the file without following a link, and saw on the handle that file and folder
             // belong to the user and nobody else can write them, and that the bytes are the ones that the compiler sealed for
             // this very engine. Only `omc-compiler` writes code there, and it replaces files by renaming and never changes one
@@ -78,6 +73,37 @@ impl Code {
             Self::Cached { file, .. } => unsafe { load_file(engine, &file) },
         };
         loaded.map_err(|error| Fault::new(FaultKind::NotCompiled, format!("compiled code does not load: {error:#}")))
+    }
+}
+
+/// Loads packed code.
+///
+/// # Safety
+///
+/// That of `Component::deserialize`: our own compiler wrote what was packed.
+unsafe fn load_packed(engine: &Engine, packed: &[u8], bytes: usize) -> wasmtime::Result<Component> {
+    #[cfg(unix)]
+    {
+        use std::ptr::{self, NonNull};
+        use std::slice;
+
+        use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous};
+
+        // Into pages of their own, where it can be used in place: the engine would copy it once more.
+        let (access, flags) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE);
+        // SAFETY: a new mapping at an address of the system's choice touches no memory of ours. It is never unmapped.
+        let start = unsafe { mmap_anonymous(ptr::null_mut(), bytes, access, flags) }?.cast::<u8>();
+        // SAFETY: the mapping has this length, is full of zeros, and nobody else knows of it.
+        let room = unsafe { slice::from_raw_parts_mut(start, bytes) };
+        lz4_flex::block::decompress_into(packed, room)?;
+        let code = NonNull::from(&*room);
+        // SAFETY: the caller's, and the mapping lasts as long as the process.
+        unsafe { Component::deserialize_raw(engine, code) }
+    }
+    #[cfg(not(unix))]
+    // SAFETY: the caller's.
+    unsafe {
+        Component::deserialize(engine, lz4_flex::block::decompress(packed, bytes)?)
     }
 }
 

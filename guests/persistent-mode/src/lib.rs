@@ -12,6 +12,7 @@
 pub mod logic;
 mod payload;
 
+use std::cell::OnceCell;
 use std::time::SystemTime;
 
 use omc_bare as _;
@@ -75,14 +76,16 @@ fn stop(event: &Event<'_>, effects: &mut Effects<'_>, store: &Store, session: &S
         return Decision::Pass;
     }
     let facts = payload::facts(event);
-    let is_on = |wanted| modes.modes.iter().any(|(mode, state)| *mode == wanted && state.is_active());
-    let prd_of_project = is_on(Mode::Ralph).then(payload::prd_of_project).flatten();
-    let lists = if is_on(Mode::Ultrawork) && !is_on(Mode::Ralph) { payload::open_items(session) } else { 0 };
+    // Looked for once, and only where they matter.
+    let (prd_of_project, open_items) = (OnceCell::new(), OnceCell::new());
     let decide = |store: &Store| {
         let now = now();
         let mut state = SessionState::load(store, session, now);
-        state.prd = state.prd.or_else(|| prd_of_project.clone());
-        state.open_todos += lists;
+        if state.is_on(Mode::Ralph) {
+            state.prd = state.prd.or_else(|| prd_of_project.get_or_init(payload::prd_of_project).clone());
+        } else if state.is_on(Mode::Ultrawork) {
+            state.open_todos += open_items.get_or_init(|| payload::open_items(session));
+        }
         (on_stop(&facts, &state, now), now)
     };
 

@@ -95,7 +95,7 @@ impl SessionState {
     /// Reads all that a decision needs.
     pub fn load(store: &Store, session: &SessionId, now: Timestamp) -> Self {
         let modes = Self::load_modes(store, session);
-        let active = |mode| modes.state_of(mode).filter(|state| state.is_active());
+        let active = |mode| modes.active(mode);
         let verification = active(Mode::Ralph).map(|ralph| store.read_verification(session).of_run(ralph));
         Self {
             cancel_signals: store.read_cancel_signals(session),
@@ -119,6 +119,15 @@ impl SessionState {
             .iter()
             .any(|(_, state)| state.is_active() && !state.is_stale(now) && !state.is_awaiting_confirmation(now));
         has_mode || self.skills.active().is_some_and(|skill| !skill.is_stale(now))
+    }
+
+    /// Whether the mode's state says that it is on.
+    pub fn is_on(&self, mode: Mode) -> bool {
+        self.active(mode).is_some()
+    }
+
+    fn active(&self, mode: Mode) -> Option<&ModeState> {
+        self.state_of(mode).filter(|state| state.is_active())
     }
 
     fn state_of(&self, mode: Mode) -> Option<&ModeState> {

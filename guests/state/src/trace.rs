@@ -28,9 +28,6 @@ impl Store {
         if self.plain_file(&path)?.is_some_and(|about| about.len > MAX_TRACE_BYTES) {
             return Ok(());
         }
-        if let Some(folder) = path.parent() {
-            self.make_folder(folder)?;
-        }
         #[expect(clippy::cast_precision_loss, reason = "tenths of a second since 1970 need 35 bits")]
         let t = Value::from((now.epoch_ms() / 100) as f64 / 10.0);
         let mut lines = String::new();
@@ -46,7 +43,14 @@ impl Store {
             std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
             options.open(self.root.join(&path))?.write_all(lines.as_bytes())
         };
-        append().map_err(|source| Error::Write { path: path.clone(), source })
+        let appended = match append() {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                self.make_folder(path.parent().unwrap_or(&path))?;
+                append()
+            }
+            appended => appended,
+        };
+        appended.map_err(|source| Error::Write { path, source })
     }
 }
 

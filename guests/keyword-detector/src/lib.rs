@@ -2,8 +2,8 @@
 //!
 //! On a prompt of the user [`logic::detect`] says what it asks for. The modes that start get their states, under the session's
 //! lock, before the model is told, and a mode whose state cannot be written does not start; the Stop guard (persistent-mode) holds
-//! the agent to them. A cancel leaves its signal first
-//! and then ends every mode of the session. What started is also noted in the session's trace, for people.
+//! the agent to them. A cancel leaves its signal first and then ends every mode of the session. What started is also noted in the
+//! session's trace, for people.
 //!
 //! Prompts of subagents and of team workers are their leader's words and start nothing. Without a usable session id nothing is
 //! read or written, and only the text is given.

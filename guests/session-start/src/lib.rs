@@ -1,8 +1,9 @@
 //! Tells a session what it left behind, and notes that it began.
 //!
 //! At every start the guest notes the time of the first one, which the summary at the end counts from, and gives the model back
-//! what it cannot know: the modes that are on, the priority context of the notepad, how much is left to do, after a
-//! compaction where the plans' wisdom lies, and how to name models where the usual names may be unknown. Old working memory, dead sessions and old checkpoints go on the way.
+//! what it cannot know: the modes that are on, the priority context of the notepad, how much is left to do, after a compaction where
+//! the plans' wisdom lies, and how to name models where the usual names may be unknown. Old working memory, dead sessions and old
+//! checkpoints go on the way.
 //!
 //! Without a usable session id no state is read or written; notes and to-do lists belong to the project and are told all the
 //! same. What cannot be read or written is logged and left out.
